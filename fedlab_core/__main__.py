@@ -1,0 +1,234 @@
+"""The command line: `python -m fedlab_core --help`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fedlab_core import METHODS, Local, Run, __version__, data, models, partition
+from fedlab_core.errors import InputError, require
+from fedlab_core.federation import History, Method, nobody, run_all
+from fedlab_core.metrics import DISCREPANCIES, discrepancy, mean_interval
+from fedlab_core.world import world
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad input gives one line and exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _world_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}")
+    add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
+    add("--noise", type=float, help="letters only: pixel noise (default .35)")
+    add("--split", default="dirichlet", choices=("iid", "dirichlet", "niid2"))
+    add("--clients", type=int, default=10, help="number of clients (default 10)")
+    add("--alpha", type=float, default=0.5, help="dirichlet: small = skewed (.5)")
+    add("--no-capacity", action="store_true", help="dirichlet: let sizes run free")
+    add("--rho", type=float, help="dirichlet: long tail, largest / smallest class")
+    add("--biased", type=int, default=5, help="niid2: clients with two classes (5)")
+    add("--unbiased", type=int, default=1, help="niid2: clients with all classes (1)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fedlab_core",
+        description="Federated methods on real or built-in data, on a CPU or a GPU.",
+        epilog="Example: python -m fedlab_core train letters --method feddisco "
+        "--split niid2 --lr .01 --momentum .9 --rounds 12 --seeds 0 1 2",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)
+    verbs.add_parser("methods", help="list the methods")
+    verbs.add_parser("data", help="list the data sets, and where they are looked for")
+    split = verbs.add_parser("split", help="show who holds what")
+    _world_options(split)
+    split.add_argument("--seed", type=int, default=0)
+    split.add_argument("--out", metavar="FILE", help="save the split as JSON")
+    split.add_argument(
+        "--force", action="store_true", help="replace FILE if it is there"
+    )
+    run = verbs.add_parser("train", help="run one method and report its accuracy")
+    _world_options(run)
+    add = run.add_argument
+    add("--method", default="fedavg", help=f"one of {', '.join(METHODS)}")
+    add("--groups", choices=("everyone", "nobody"), help="who is averaged with whom")
+    add("--a", type=float, default=0.5, help="feddisco: weight of the discrepancy (.5)")
+    add("--b", type=float, default=0.1, help="feddisco: added to every weight (.1)")
+    add("--metric", default="kl", help=f"feddisco: {', '.join(DISCREPANCIES)} (kl)")
+    add("--raw", action="store_true", help="feddisco: do not normalise discrepancies")
+    add("--model", default="mlp", help=f"one of {', '.join(models.MODELS)} (mlp)")
+    add("--rounds", type=int, default=20)
+    add("--participants", type=int, metavar="N", help="clients drawn a round (all)")
+    add("--epochs", type=int, default=5, help="local epochs E (5)")
+    add("--batch", type=int, default=32, help="mini-batch B (32)")
+    add("--lr", type=float, default=0.1, help="local learning rate (.1)")
+    add("--momentum", type=float, default=0.0)
+    add("--weight-decay", type=float, default=0.0)
+    add(
+        "--seeds",
+        type=int,
+        nargs="+",
+        default=[0],
+        metavar="S",
+        help="one run each (0)",
+    )
+    add("--device", default="cpu", help="cpu or cuda")
+    add("--engine", default="auto", help="auto, looped or stacked")
+    add("--out", metavar="FILE", help="write every round of every run as CSV")
+    add("--force", action="store_true", help="replace FILE if it is there")
+    return parser
+
+
+def _load(args: argparse.Namespace) -> data.Dataset:
+    options = {} if args.noise is None else {"noise": args.noise}
+    return data.load(args.dataset, root=args.data, **options)
+
+
+def _split(args: argparse.Namespace, labels: np.ndarray, seed: int):
+    long_tail = args.rho is None or args.split == "dirichlet"
+    require(long_tail, "--rho: only with --split dirichlet")
+    if args.split == "niid2":
+        wide = {"biased": args.biased, "unbiased": args.unbiased}
+        return partition.niid2(labels, **wide, seed=seed)
+    if args.split == "iid":
+        return partition.iid(labels, args.clients, seed=seed)
+    pool = (
+        None if args.rho is None else partition.long_tail(labels, args.rho, seed=seed)
+    )
+    free = {"capacity": not args.no_capacity, "seed": seed, "pool": pool}
+    return partition.dirichlet(labels, args.clients, args.alpha, **free)
+
+
+def _method(args: argparse.Namespace) -> Method:
+    known = ", ".join(METHODS)
+    good = args.method in METHODS
+    require(good, f"unknown method {args.method!r}: choose from {known}")
+    sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
+    local = Local(args.lr, args.epochs, args.batch, **sgd)
+    options: dict = {}
+    if args.method == "feddisco":
+        options = {"a": args.a, "b": args.b, "metric": args.metric}
+        options["normalise"] = not args.raw
+    method = METHODS[args.method](local, **options)
+    if args.groups == "nobody":
+        fields = {"weigh": method.weigh, "server": method.server, "groups": nobody}
+        method = Method(method.name, local, **fields)
+    return method
+
+
+def _target(path: str | None, force: bool) -> Path | None:
+    """Where a result goes, checked before any work is done."""
+    if path is None:
+        return None
+    out = Path(path)
+    require(out.parent.is_dir(), f"--out: there is no folder {out.parent}")
+    require(not out.is_dir(), f"--out: {out} is a folder, give a file name")
+    require(
+        force or not out.exists(), f"--out: {out} exists: use --force to replace it"
+    )
+    return out
+
+
+def _train(args: argparse.Namespace) -> None:
+    out = _target(args.out, args.force)
+    cuda = args.device != "cuda" or torch.cuda.is_available()
+    require(args.device in ("cpu", "cuda"), f"--device: cpu or cuda, not {args.device}")
+    require(cuda, "--device: no CUDA device can be used here, choose cpu")
+    distinct = len(set(args.seeds)) == len(args.seeds)
+    require(distinct and min(args.seeds) >= 0, "--seeds: distinct numbers, 0 or more")
+    method, dataset = _method(args), _load(args)
+    make = models.build(args.model, dataset.shape, len(dataset.classes))
+    plays = []
+    for seed in args.seeds:
+        who = _split(args, dataset.y_train, seed)
+        place = world(dataset, who, make, args.device)
+        plays.append(Run(place, method, args.rounds, seed, args.participants))
+    histories = run_all(plays, engine=args.engine)
+    _report(method, histories)
+    if out:
+        part = out.with_name(out.name + ".part")
+        pd.concat([h.frame for h in histories]).to_csv(part, index=False)
+        part.replace(out)
+        print(f"wrote {out}")
+
+
+def _report(method: Method, histories: Sequence[History]) -> None:
+    print(f"{method.name}: test accuracy in %, last round / best / mean of last 5")
+    table = []
+    for h in histories:
+        row = [100 * h.accuracy(which) for which in ("last", "best", "mean")]
+        table.append(row)
+        note = "  diverged" if h.diverged else ""
+        print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
+    if len(table) > 1:
+        n, (means, half) = len(table), mean_interval(np.array(table), axis=0)
+        shown = " / ".join(
+            f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
+        )
+        print(f"  mean:   {shown}  (95 % t interval, {n} seeds)")
+
+
+def _show_split(args: argparse.Namespace) -> None:
+    require(args.seed >= 0, f"--seed: 0 or more, not {args.seed}")
+    out, dataset = _target(args.out, args.force), _load(args)
+    made = _split(args, dataset.y_train, args.seed)
+    counts = made.counts(dataset.y_train, len(dataset.classes))
+    far = discrepancy(torch.from_numpy(counts))
+    table = pd.DataFrame(counts, columns=list(dataset.classes))
+    table["total"], table["KL to uniform"] = counts.sum(1), far.numpy().round(3)
+    table.index.name = "client"
+    print(table.to_string())
+    print(f"{made.kind} {made.asked} digest {made.digest}")
+    if out:
+        made.save(out)
+        print(f"wrote {out}")
+
+
+def _list_methods() -> None:
+    for name, make in METHODS.items():
+        method = make()
+        groups = "nobody" if method.groups is nobody else "everyone"
+        print(f"{name:10} {method.name:14} weigh={method.weigh.name} groups={groups}")
+
+
+def _list_data(root: str | os.PathLike | None = None) -> None:
+    for name in data.NAMES:
+        path = data.data_root(root) / f"{name}.npz"
+        built_in = name in ("letters", "digits")
+        where = f"there: {path}" if path.exists() else f"to be downloaded to {path}"
+        print(f"{name:14} {'built in' if built_in else where}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if it worked, 2 with one line if the input was bad."""
+    args = _parser().parse_args(argv)
+    try:
+        if args.verb == "train":
+            _train(args)
+        elif args.verb == "split":
+            _show_split(args)
+        elif args.verb == "methods":
+            _list_methods()
+        else:
+            _list_data()
+    except InputError as error:
+        print(f"fedlab_core {args.verb}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"fedlab_core {args.verb}: stopped, nothing was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

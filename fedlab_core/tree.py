@@ -1,0 +1,78 @@
+"""Algebra on parameter dicts, with or without a leading client axis.
+
+A tree is a plain `dict[str, Tensor]`. A *stacked* tree is the same dict with one more
+axis in front of every tensor: client 0's parameters, client 1's, and so on.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Tree = dict[str, Tensor]
+
+
+def tree_map(function: Callable[..., Tensor], *trees: Tree) -> Tree:
+    """Apply a function to the tensors of the same name."""
+    return {name: function(*(tree[name] for tree in trees)) for name in trees[0]}
+
+
+def add(a: Tree, b: Tree, scale: float = 1.0) -> Tree:
+    """a + scale * b."""
+    return tree_map(lambda x, y: x + scale * y, a, b)
+
+
+def scale(tree: Tree, factor: float) -> Tree:
+    """factor * tree."""
+    return tree_map(lambda x: factor * x, tree)
+
+
+def mix(a: Tree, b: Tree, r: float) -> Tree:
+    """(1 - r) * a + r * b, the straight line from a (r = 0) to b (r = 1)."""
+    return tree_map(lambda x, y: (1 - r) * x + r * y, a, b)
+
+
+def stack(trees: Sequence[Tree]) -> Tree:
+    """One tree with a client axis from several without."""
+    return tree_map(lambda *xs: torch.stack(xs), *trees)
+
+
+def repeat(tree: Tree, clients: int) -> Tree:
+    """The same tree for every client, without copying memory."""
+    return tree_map(lambda x: x.expand(clients, *x.shape), tree)
+
+
+def take(stacked: Tree, index) -> Tree:
+    """Rows of a stacked tree: an integer drops the client axis, a list keeps it."""
+    return tree_map(lambda x: x[index], stacked)
+
+
+def weighted_sum(stacked: Tree, weights: Tensor) -> Tree:
+    """sum_k weights[k] * tree_k. The weights are used as given, not normalised."""
+    return tree_map(
+        lambda x: torch.tensordot(weights.to(x.device, x.dtype), x, dims=1), stacked
+    )
+
+
+def flatten(tree: Tree, client_axis: bool = False) -> Tensor:
+    """All numbers of a tree as one vector, or one row a client."""
+    start = 1 if client_axis else 0
+    parts = [
+        x.flatten(start) if x.ndim > start else x.unsqueeze(-1) for x in tree.values()
+    ]
+    return torch.cat(parts, dim=-1)
+
+
+def norm(tree: Tree) -> Tensor:
+    """Euclidean norm of all numbers of a tree."""
+    return torch.linalg.vector_norm(flatten(tree))
+
+
+def count(tree: Tree) -> int:
+    """How many numbers a tree holds."""
+    return sum(x.numel() for x in tree.values())
+
+
+def is_finite(tree: Tree) -> bool:
+    """Whether no number of the tree is infinite or NaN."""
+    return all(bool(torch.isfinite(x).all()) for x in tree.values())

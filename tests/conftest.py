@@ -1,0 +1,34 @@
+"""What several tests share: hypothesis without a clock, and a small world."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from fedlab_core import Dataset, Local, World, build, dirichlet, load, world
+
+settings.register_profile(
+    "book",
+    deadline=None,
+    derandomize=True,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("book")
+
+
+@pytest.fixture(scope="session")
+def small_data() -> Dataset:
+    """300 letters to train on, 150 to test on."""
+    return load("letters", n_train=300, n_test=150)
+
+
+@pytest.fixture(scope="session")
+def small_world(small_data: Dataset) -> World:
+    """Six unequal clients and a small MLP."""
+    who = dirichlet(small_data.y_train, 6, 0.5, seed=1)
+    make = build("mlp", small_data.shape, 10, hidden=(16,))
+    return world(small_data, who, make)
+
+
+@pytest.fixture(scope="session")
+def small_local() -> Local:
+    return Local(lr=0.05, epochs=2, batch_size=16, momentum=0.5)

@@ -1,0 +1,274 @@
+"""The command line: good runs, and one clear line for everything else."""
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedlab_core import METHODS, Partition, __main__, __version__, data
+
+FAST = "train letters --rounds 2 --clients 4 --epochs 1"
+
+
+def call(line: str, capsys) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one command."""
+    capsys.readouterr()
+    try:
+        code = __main__.main(line.split())
+    except SystemExit as end:
+        code = int(end.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder, an empty data folder, and small letters."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("FEDLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    small = lambda **o: data.letters(n_train=300, n_test=100, **o)  # noqa: E731
+    monkeypatch.setitem(data._BUILT_IN, "letters", small)
+    return tmp_path
+
+
+def files(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+# -- bad input ---------------------------------------------------------------------
+
+BAD = {
+    # the command, and what its one line must say
+    "data set": ("train mnits", "unknown data set 'mnits': choose from letters"),
+    "data set of split": ("split mnits", "unknown data set"),
+    "truncated file": ("train mnist", "mnist.npz is not a readable data file"),
+    "alpha 0": (f"{FAST} --alpha 0", "alpha must be a positive number, not 0"),
+    "alpha below 0": (f"{FAST} --alpha=-1", "alpha must be a positive number"),
+    "alpha nan": (f"{FAST} --alpha nan", "alpha must be a positive number"),
+    "alpha of split": ("split letters --alpha 0", "alpha must be a positive"),
+    "alpha no number": (f"{FAST} --alpha x", "argument --alpha: invalid float"),
+    "clients": (f"{FAST} --clients 301", "3010 samples, but there are 300"),
+    "clients, iid": (f"{FAST} --clients 301 --split iid", "ask for fewer clients"),
+    "clients, niid2": (f"{FAST} --split niid2 --biased 500", "ask for fewer clients"),
+    "no clients": (f"{FAST} --clients 0", "clients must be 1 or more"),
+    "no sense": (f"{FAST} --method feddisco --groups nobody", "groups=nobody leaves"),
+    "lr nan": (f"{FAST} --lr nan", "lr must be a finite number above 0, not nan"),
+    "lr inf": (f"{FAST} --lr inf", "lr must be a finite number above 0, not inf"),
+    "lr 0": (f"{FAST} --lr 0", "lr must be a finite number above 0"),
+    "momentum": (f"{FAST} --momentum 1", "momentum must be in [0, 1)"),
+    "weight decay": (f"{FAST} --weight-decay=-1", "weight_decay must be 0 or more"),
+    "batch": (f"{FAST} --batch 0", "batch_size must be 1 or more"),
+    "epochs": (f"{FAST} --epochs=-1", "epochs must be 0 or more"),
+    "rounds": (f"{FAST} --rounds 0", "rounds must be 1 or more"),
+    "participants": (f"{FAST} --participants 5", "participants must be 1 to 4, not 5"),
+    "method": (f"{FAST} --method fedsgd", "unknown method 'fedsgd': choose from"),
+    "metric": (f"{FAST} --method feddisco --metric emd", "unknown metric 'emd'"),
+    "a": (f"{FAST} --method feddisco --a nan", "a and b must be finite"),
+    "model": (f"{FAST} --model resnet", "unknown model 'resnet'"),
+    "model for the images": (f"{FAST} --model disco_cnn", "images of 16 x 16"),
+    "engine": (f"{FAST} --engine fast", "unknown engine 'fast'"),
+    "device": (f"{FAST} --device tpu", "--device: cpu or cuda, not tpu"),
+    "seeds twice": (f"{FAST} --seeds 1 1", "--seeds: distinct numbers"),
+    "seed below 0": (f"{FAST} --seeds -1", "--seeds: distinct numbers, 0 or more"),
+    "seed of split": ("split letters --seed -1", "--seed: 0 or more, not -1"),
+    "rho": (f"{FAST} --rho 0.5", "rho must be a number of 1 or more"),
+    "rho too large": (f"{FAST} --rho 1000", "leaves no sample of class"),
+    "rho without use": (f"{FAST} --rho 10 --split iid", "--rho: only with --split dir"),
+    "noise": (f"{FAST} --noise=-1", "noise must be 0 or more"),
+    "noise of digits": ("train digits --noise 1", "digits: "),
+    "noise of a file": ("train mnist --noise 1", "mnist takes no options"),
+    "no folder": (f"{FAST} --out no/where.csv", "--out: there is no folder no"),
+    "a folder": (f"{FAST} --out data", "--out: data is a folder"),
+    "split into no folder": ("split letters --out no/who.json", "there is no folder"),
+    "verb": ("learn letters", "invalid choice: 'learn'"),
+    "no verb": ("", "arguments are required"),
+    "option": (f"{FAST} --speed 3", "unrecognized arguments: --speed 3"),
+    "kind of split": (f"{FAST} --split mine", "argument --split: invalid choice"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gives_one_line_exit_code_2_and_writes_nothing(here, capsys, case):
+    line, message = BAD[case]
+    whole = here / "data" / "whole.npz"
+    np.savez(whole, x=np.zeros(100))
+    (here / "data" / "mnist.npz").write_bytes(whole.read_bytes()[:200])
+    before = files(here)
+    if "--out" not in line and line.startswith("train"):
+        line += " --out result.csv"
+    code, out, err = call(line, capsys)
+    assert code == 2 and out == ""
+    assert err.count("\n") == 1 and err.endswith("\n")
+    assert err.startswith("fedlab_core") and message in err
+    assert files(here) == before
+
+
+def test_an_unused_device_is_refused(here, capsys, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    code, _, err = call(f"{FAST} --device cuda", capsys)
+    assert code == 2 and "no CUDA device can be used here" in err
+
+
+def test_a_missing_set_is_refused_without_a_network(here, capsys, monkeypatch):
+    def fails(name, folder):
+        raise OSError("no network")
+
+    monkeypatch.setattr(data, "_from_torchvision", fails)
+    code, _, err = call("split cifar10", capsys)
+    assert code == 2 and err.count("\n") == 1
+    assert "cifar10 is not at" in err and "(no network)" in err and "--data" in err
+    assert files(here) == []
+
+
+# -- good runs ---------------------------------------------------------------------
+
+
+def test_train_reports_every_seed_and_their_mean(here, capsys):
+    code, out, err = call(f"{FAST} --seeds 0 1 --out result.csv", capsys)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("FedAvg: test accuracy in %")
+    rows = pd.read_csv(here / "result.csv")
+    assert files(here) == ["result.csv"] and lines[-1] == "wrote result.csv"
+    assert len(rows) == 4 and rows["seed"].tolist() == [0, 0, 1, 1]
+    last = 100 * np.array(rows["accuracy"])[1::2]
+    for seed in (0, 1):
+        assert lines[1 + seed].startswith(f"  seed {seed}: {last[seed]:.2f} / ")
+    # two values: the interval's half width is t(.975, 1) |a - b| / 2, t = 12.706
+    half = 12.706 * abs(last[0] - last[1]) / 2
+    shown = re.match(r"  mean:   (\S+) ± (\S+) / ", lines[3])
+    assert shown and float(shown[1]) == pytest.approx(last.mean(), abs=0.01)
+    assert float(shown[2]) == pytest.approx(half, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(f"--method {name}" for name in METHODS),
+        "--method feddisco --a .4 --b .2 --metric l1 --raw",
+        "--split niid2 --biased 3 --unbiased 1",
+        "--split iid --participants 2 --engine looped",
+        "--rho 4 --no-capacity --noise .1 --momentum .9 --weight-decay 1e-4",
+        "--groups nobody --batch 16 --model mlp",
+    ],
+)
+def test_every_option_trains(here, capsys, options):
+    code, out, _ = call(f"{FAST} {options}", capsys)
+    assert code == 0 and "seed 0: " in out and files(here) == []
+
+
+def test_options_reach_the_run(here, capsys):
+    def table(options):
+        assert call(f"{FAST} --out r.csv --force {options}", capsys)[0] == 0
+        return pd.read_csv(here / "r.csv")
+
+    plain = table("")
+    assert table("").equals(plain)
+    assert set(plain["participants"]) == {4}
+    assert set(table("--participants 2")["participants"]) == {2}
+    for name in ("--lr .01", "--momentum .9", "--weight-decay .1", "--alpha 5",
+                 "--noise 0", "--seeds 5", "--rho 3", "--no-capacity --alpha .2",
+                 "--groups nobody", "--method equal", "--method feddisco"):  # fmt: skip
+        assert not table(name)["loss"].equals(plain["loss"]), name
+    steps = plain["steps"].tolist()
+    assert table("--epochs 3")["steps"].tolist() == [3 * s for s in steps]
+    assert table("--batch 300")["steps"].tolist() == [4, 4]
+    disco = [
+        table(f"--method feddisco {o}")["loss"].tolist()
+        for o in ("", "--a .1", "--b .4", "--metric l2", "--raw")
+    ]
+    assert len({tuple(d) for d in disco}) == 5
+
+
+def test_a_diverged_run_says_so(here, capsys):
+    code, out, _ = call(f"{FAST} --lr 1e6 --rounds 9", capsys)
+    assert code == 0 and "seed 0: " in out and "diverged" in out
+
+
+def test_a_result_is_replaced_only_when_told_so_and_whole(here, capsys, monkeypatch):
+    (here / "r.csv").write_text("kept")
+    code, _, err = call(f"{FAST} --out r.csv", capsys)
+    assert code == 2 and "r.csv exists: use --force to replace it" in err
+    code, _, err = call("split letters --out r.csv", capsys)
+    assert code == 2 and "use --force" in err
+    assert (here / "r.csv").read_text() == "kept"
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr(__main__, "run_all", stopped)
+        code, _, err = call(f"{FAST} --out r.csv --force", capsys)
+    assert code == 130 and "stopped, nothing was written" in err
+    assert (here / "r.csv").read_text() == "kept"
+    assert call(f"{FAST} --out r.csv --force", capsys)[0] == 0
+    assert files(here) == ["r.csv"] and len(pd.read_csv(here / "r.csv")) == 2
+
+
+def test_split_shows_and_saves_who_holds_what(here, capsys):
+    line = "split letters --split niid2 --seed 3 --out who.json"
+    code, out, _ = call(line, capsys)
+    assert code == 0 and files(here) == ["who.json"]
+    made = Partition.read(here / "who.json")
+    assert made.kind == "niid2" and made.asked["seed"] == 3
+    assert f"digest {made.digest}" in out and out.endswith("wrote who.json\n")
+    rows = [row.split() for row in out.splitlines()[2:8]]
+    assert [row[-2:] for row in rows] == [["50", "1.609"]] * 5 + [["50", "0.000"]]
+    assert rows[5][1:11] == ["5"] * 10
+    assert call(line + " --force", capsys)[0] == 0
+
+
+def test_data_says_where_it_looks(here, capsys):
+    (here / "data" / "svhn.npz").write_bytes(b"")
+    code, out, _ = call("data", capsys)
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert code == 0 and set(lines) == set(data.NAMES)
+    assert lines["letters"] == "built in"
+    assert lines["svhn"] == f"there: {here / 'data' / 'svhn.npz'}"
+    assert lines["mnist"].startswith("to be downloaded to ")
+
+
+def test_methods_lists_every_method(here, capsys):
+    code, out, _ = call("methods", capsys)
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(METHODS)
+    assert "weigh=disco groups=everyone" in out and "groups=nobody" in out
+
+
+# -- help --------------------------------------------------------------------------
+
+
+def verbs() -> dict[str, Any]:
+    parser = __main__._parser()
+    return next(a.choices for a in parser._actions if isinstance(a.choices, dict))
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_help_mentions_every_option_and_says_what_it_is(here, capsys, verb):
+    code, out, err = call(f"{verb} --help", capsys)
+    assert code == 0 and err == ""
+    for action in verbs()[verb]._actions:
+        for name in action.option_strings or [action.dest]:
+            assert name in out
+    assert "None" not in out
+
+
+def test_help_names_the_verbs_and_the_version_is_the_packages(here, capsys):
+    code, out, _ = call("--help", capsys)
+    assert code == 0 and all(verb in out for verb in verbs())
+    assert call("--version", capsys) == (0, f"{__version__}\n", "")
+
+
+def test_the_module_runs_as_a_command(tmp_path):
+    """Once for real: another process, its exit code and its two streams."""
+    line = [sys.executable, "-m", "fedlab_core", "train", "letters", "--lr", "nan"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        "fedlab_core train: lr must be a finite number above 0, not nan\n"
+    )

@@ -1,0 +1,104 @@
+"""Parameter dicts: every operation against the same thing said tensor by tensor."""
+
+import pytest
+import torch
+
+from fedlab_core import tree
+
+
+@pytest.fixture
+def pair():
+    g = torch.Generator().manual_seed(0)
+    draw = lambda: {  # noqa: E731
+        "w": torch.randn(3, 2, generator=g),
+        "b": torch.randn(3, generator=g),
+        "scalar": torch.randn((), generator=g),
+    }
+    return draw(), draw()
+
+
+def test_add_scale_and_mix_are_what_they_say(pair):
+    a, b = pair
+    for name in a:
+        x, y = a[name], b[name]
+        torch.testing.assert_close(tree.add(a, b)[name], x + y)
+        torch.testing.assert_close(tree.add(a, b, -2.0)[name], x - 2 * y)
+        torch.testing.assert_close(tree.scale(a, 3.0)[name], x * 3)
+        torch.testing.assert_close(tree.mix(a, b, 0.25)[name], 0.75 * x + 0.25 * y)
+
+
+def test_mix_ends_are_exact(pair):
+    a, b = pair
+    for name in a:
+        assert torch.equal(tree.mix(a, b, 0.0)[name], a[name])
+        assert torch.equal(tree.mix(a, b, 1.0)[name], b[name])
+
+
+def test_map_pairs_tensors_by_name_not_by_place(pair):
+    a, b = pair
+    turned = dict(reversed(b.items()))
+    for name, x in tree.tree_map(torch.sub, a, turned).items():
+        assert torch.equal(x, a[name] - b[name])
+
+
+def test_stack_then_take_gives_the_tree_back(pair):
+    stacked = tree.stack(pair)
+    assert {n: x.shape[0] for n, x in stacked.items()} == {"w": 2, "b": 2, "scalar": 2}
+    for k, one in enumerate(pair):
+        for name, x in tree.take(stacked, k).items():
+            assert torch.equal(x, one[name])
+    turned = tree.take(stacked, [1, 0, 1])
+    assert turned["w"].shape == (3, 3, 2)
+    assert torch.equal(turned["w"][2], pair[1]["w"])
+
+
+def test_repeat_shares_memory(pair):
+    many = tree.repeat(pair[0], 1000)
+    assert many["w"].shape == (1000, 3, 2)
+    assert many["w"].untyped_storage().data_ptr() == (
+        pair[0]["w"].untyped_storage().data_ptr()
+    )
+    assert torch.equal(many["scalar"][999], pair[0]["scalar"])
+
+
+def test_weighted_sum_uses_the_weights_as_given(pair):
+    a, b = pair
+    got = tree.weighted_sum(tree.stack(pair), torch.tensor([2.0, -0.5]).double())
+    for name, x in got.items():
+        assert x.dtype == a[name].dtype and x.shape == a[name].shape
+        torch.testing.assert_close(x, 2 * a[name] - 0.5 * b[name])
+
+
+def test_flatten_keeps_order_and_client_rows(pair):
+    a, b = pair
+    flat = tree.flatten(a)
+    assert torch.equal(flat, torch.cat([a["w"].flatten(), a["b"], a["scalar"][None]]))
+    rows = tree.flatten(tree.stack(pair), client_axis=True)
+    assert rows.shape == (2, tree.count(a))
+    assert torch.equal(rows[0], flat) and torch.equal(rows[1], tree.flatten(b))
+
+
+def test_norm_and_count():
+    one = {"a": torch.tensor([[3.0]]), "b": torch.tensor([0.0, 4.0])}
+    assert tree.norm(one) == 5  # 3-4-5 triangle
+    assert tree.count(one) == 3
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_is_finite_looks_at_every_tensor(pair, bad):
+    assert tree.is_finite(pair[0])
+    for name in pair[0]:
+        spoilt = {n: x.clone() for n, x in pair[0].items()}
+        spoilt[name].view(-1)[-1] = bad
+        assert not tree.is_finite(spoilt)
+
+
+def test_nothing_is_modified(pair):
+    before = [{n: x.clone() for n, x in t.items()} for t in pair]
+    a, b = pair
+    tree.add(a, b)
+    tree.scale(a, 2)
+    tree.mix(a, b, 0.5)
+    tree.weighted_sum(tree.stack(pair), torch.ones(2))
+    for old, new in zip(before, pair, strict=True):
+        assert all(torch.equal(old[n], new[n]) for n in old)
