@@ -1,0 +1,261 @@
+"""The book's pictures: one visual language, and pictures that follow the page.
+
+A figure is inline SVG whose black is the page's own text colour, so that it reads in
+the light and in the dark theme, and it carries a text alternative. Colours are fixed
+per method and per class across the book, distinct for colour-blind readers, and stand
+out from both backgrounds; a method also has its own marker and line style.
+
+    @styled
+    def curves(history):
+        fig, ax = canvas()
+        ax.plot(history.round, history.accuracy, **look("FedAvg"))
+        return fig
+
+    show(curves(history), alt="Accuracy against round: ...", caption="...")
+"""
+
+import base64
+import hashlib
+import html
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from cycler import cycler
+from IPython.display import HTML
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+INK = "black"  # svg() lets everything black take the page's text colour
+
+# At least 3:1 against white and against the dark theme; the smallest distance between
+# two of them, also as seen with deuteranopia or protanopia, is the largest we found.
+PALETTE = {
+    "blue": "#306cc0",
+    "orange": "#d87854",
+    "green": "#3c7818",
+    "pink": "#e4609c",
+    "violet": "#6048fc",
+    "sky": "#3c9ccc",
+    "red": "#e40000",
+    "magenta": "#c00c9c",
+    "periwinkle": "#6c84fc",
+    "rose": "#b4546c",
+}
+CLASSES = tuple(PALETTE.values())
+SEQUENTIAL = "cividis"  # for maps: even steps of lightness
+
+
+class Look(NamedTuple):
+    color: str
+    marker: str
+    linestyle: str
+
+
+METHODS = {
+    "FedAvg": Look(PALETTE["blue"], "o", "-"),
+    "Equal": Look(PALETTE["sky"], "s", "--"),
+    "FedDisco": Look(PALETTE["orange"], "D", "-"),
+    "FedLAW": Look(PALETTE["green"], "^", "-"),
+    "rFedAvg": Look(PALETTE["violet"], "v", "--"),
+    "rFedAvg+": Look(PALETTE["violet"], "<", "-"),
+    "FedImpro": Look(PALETTE["pink"], "P", "-"),
+    "FedCollab": Look(PALETTE["red"], "X", "-"),
+    "FedProx": Look(PALETTE["rose"], "p", "-."),
+    "SCAFFOLD": Look(PALETTE["magenta"], "h", "-."),
+    "Local": Look(PALETTE["periwinkle"], ">", ":"),
+    "Centralised": Look(INK, "*", ":"),
+}
+
+MIN_TEXT_PX = 11  # as displayed; a figure scrolls sideways before it shrinks below this
+MIN_ALT = 40
+_PX_PER_INCH = 96  # CSS pixels
+_PX_PER_POINT = _PX_PER_INCH / 72
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "path",  # the reader's fonts have no glyphs for mathematics
+    "svg.hashsalt": "who counts",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 12,
+    "axes.titlesize": 12.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 12,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "legend.fontsize": 12,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.prop_cycle": cycler(color=CLASSES),
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "lines.linewidth": 2,
+    "lines.markersize": 6,
+    "image.cmap": SEQUENTIAL,
+    "image.interpolation": "nearest",
+}
+
+_scopes = itertools.count()
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def styled(draw: F) -> F:
+    """Run a drawing function in the book's style; other figures are untouched."""
+    return mpl.rc_context(STYLE)(draw)
+
+
+def look(method: str) -> dict[str, Any]:
+    """The colour, marker and line style that `method` has in the whole book."""
+    if method not in METHODS:
+        raise ValueError(f"no look for method {method!r}; known: {', '.join(METHODS)}")
+    return METHODS[method]._asdict()
+
+
+def on(colour: str) -> str:
+    """Near-black or white, whichever reads better on that colour."""
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in channels]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#101010" if (light + 0.05) / 0.055 > 1.05 / (light + 0.05) else "white"
+
+
+@styled
+def canvas(
+    width: float = 500, height: float = 320, nrows: int = 1, ncols: int = 1, **more: Any
+) -> tuple[Figure, Any]:
+    """A figure of `width` by `height` CSS pixels and its axes (an array if several)."""
+    size = (width / _PX_PER_INCH, height / _PX_PER_INCH)
+    return plt.subplots(nrows, ncols, figsize=size, **more)
+
+
+def svg(fig: Figure, alt: str, scope: str | None = None) -> str:
+    """The figure as inline SVG with `alt` as its text alternative; closes the figure.
+
+    Ids are derived from content and `scope`, so the bytes are the same in every run.
+    Drawings on one page must not share a scope unless they are never shown together;
+    without one, each call takes the next of a series.
+    """
+    with _closing(fig):
+        _require_alt(alt)
+        smallest = _require_readable(fig)
+        markup = _page_ink(_markup(fig))
+    width = fig.get_size_inches()[0] * _PX_PER_INCH
+    scope = f"figure {next(_scopes)}" if scope is None else scope
+    shrunk = width * MIN_TEXT_PX / smallest
+    root = (
+        f'<svg role="img" aria-label="{html.escape(alt)}" fill="currentColor" '
+        'stroke-linejoin="round" stroke-linecap="butt" '
+        f'style="width:{width:.0f}px;max-width:100%;min-width:{shrunk:.0f}px;'
+        'height:auto" '
+    )
+    return _own_ids(markup, scope).replace("<svg ", root, 1)
+
+
+def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> str:
+    """The figure as an `<img>` on a white card, for photographs and dense scatters.
+
+    Args:
+        scope: as in `svg`, and without effect: an image has no ids.
+        scale: image pixels per CSS pixel.
+    """
+    png, packed = io.BytesIO(), io.BytesIO()
+    with _closing(fig), mpl.rc_context(STYLE):
+        _require_alt(alt)
+        fig.savefig(png, dpi=_PX_PER_INCH * scale, facecolor="white")
+    Image.open(png).convert("RGB").save(packed, "WEBP", lossless=True, method=4)
+    width, height = fig.get_size_inches() * _PX_PER_INCH
+    data = base64.b64encode(packed.getvalue()).decode()
+    return (
+        f'<img class="fl-card dark-light" alt="{html.escape(alt)}" '
+        f'width="{width:.0f}" height="{height:.0f}" '
+        f'src="data:image/webp;base64,{data}">'
+    )
+
+
+def framed(picture: str, caption: str | None = None) -> str:
+    """Markup of a picture in the book's frame, which scrolls sideways on a phone."""
+    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    inner = f'<div class="fl-scroll">{picture}</div>{below}'
+    return f'<figure class="fl-figure">{inner}</figure>'
+
+
+def show(fig: Figure, alt: str, caption: str | None = None) -> HTML:
+    """Display a figure: `alt` says what is drawn, `caption` what to see in it."""
+    return HTML(framed(svg(fig, alt), caption))
+
+
+@contextmanager
+def _closing(fig: Figure) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        plt.close(fig)
+
+
+def _require_alt(alt: str) -> None:
+    if len(alt) < MIN_ALT:
+        raise ValueError(
+            f"alt of {len(alt)} characters ({alt!r}); at least {MIN_ALT} are needed "
+            "to say axes, groups and the finding"
+        )
+
+
+def _require_readable(fig: Figure) -> float:
+    """The size of the smallest text, in CSS pixels at the figure's own size."""
+    texts = [t for t in fig.findobj(Text) if isinstance(t, Text)]
+    shown = [t for t in texts if t.get_visible() and t.get_text()]
+    sizes = [float(t.get_fontsize()) for t in shown]
+    smallest = min(sizes, default=STYLE["font.size"]) * _PX_PER_POINT
+    if smallest < MIN_TEXT_PX:
+        raise ValueError(
+            f"text of {smallest:.1f} px; it takes {MIN_TEXT_PX} px to be read"
+        )
+    return smallest
+
+
+def _markup(fig: Figure) -> str:
+    buffer = io.StringIO()
+    with mpl.rc_context(STYLE):
+        fig.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def _page_ink(markup: str) -> str:
+    """Drop what an inline drawing does not need and let black take the page's colour.
+
+    Black fills are left out by matplotlib, hence inherited from the root element. Its
+    `<style>` would apply to the whole page; the root's attributes replace it.
+    """
+    markup = markup[markup.index("<svg") :]
+    for unneeded in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):
+        markup = re.sub(unneeded, "", markup, flags=re.DOTALL)
+    markup = re.sub(r'(<svg) [^>]*?(viewBox="[^"]*")[^>]*>', r"\1 \2>", markup, count=1)
+    markup = markup.replace("xlink:href", "href").replace("#000000", "currentColor")
+    markup = re.sub(r"\s*\n\s*", " ", markup).replace("> <", "><")
+    hundredths = re.compile(r"(\.\d\d)\d+")
+    return re.sub(
+        r' (?:d|x|y)="[^"]*"', lambda place: hundredths.sub(r"\1", place[0]), markup
+    )
+
+
+def _own_ids(markup: str, scope: str) -> str:
+    """Keep only the ids something refers to, and make them unique to this drawing."""
+    prefix = hashlib.sha256(f"{scope}\n{markup}".encode()).hexdigest()[:8]
+    used = dict.fromkeys(re.findall(r'(?:url\(|href=")#([^")]+)', markup))
+    new = {old: f"f{prefix}-{i}" for i, old in enumerate(used)}
+    markup = re.sub(
+        r' id="([^"]+)"', lambda m: f' id="{new[m[1]]}"' if m[1] in new else "", markup
+    )
+    return re.sub(r'(url\(|href=")#([^")]+)', lambda m: f"{m[1]}#{new[m[2]]}", markup)

@@ -1,0 +1,39 @@
+"""What a chapter shows besides pictures: sentences with numbers, source code, tables.
+
+No number in a chapter is typed: a sentence that needs one is made by `say` from the
+run it stands under.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+from IPython.display import HTML, Markdown
+
+
+def say(text: str) -> Markdown:
+    """A sentence of the page, with numbers put in by the caller's f-string."""
+    return Markdown(text)
+
+
+def source(*things: Callable[..., Any] | type) -> Markdown:
+    """The source of core functions, as it stands: what is shown is what has run."""
+    blocks = [
+        f"```python\n{inspect.getsource(thing).rstrip()}\n```" for thing in things
+    ]
+    return Markdown("\n".join(blocks))
+
+
+def table(frame: pd.DataFrame, caption: str, digits: int = 2) -> HTML:
+    """A table with a caption and header cells; its index becomes the first column."""
+    named = frame.index.name is not None
+    shown = (frame.reset_index() if named else frame).to_html(
+        index=not named,
+        border=0,
+        classes="fl-table",
+        float_format=lambda v: f"{v:.{digits}f}",
+    )
+    shown = shown.replace("<thead>", f"<caption>{caption}</caption>\n  <thead>", 1)
+    shown = shown.replace(' style="text-align: right;"', "")
+    return HTML(f'<div class="fl-scroll">{shown}</div>')
