@@ -1,0 +1,78 @@
+# Everything starts here; `make` alone lists what there is.
+
+PYTHON ?= python3
+PORT ?= 8000
+# For instance PARAMETERS="-p rounds 50", to execute the notebooks at another scale.
+PARAMETERS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TESTED := $(wildcard fedlab_core book_checks tools tests benchmarks notebooks)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help book test serve lab bench lock clean executed assets
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
+		$(MAKEFILE_LIST)
+
+book: executed assets ## build the book into _build/html
+	@echo "== Site"
+	@$(BIN)/python -m tools.build
+	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
+
+test: $(READY) ## check everything: style, types, core, notebooks, site
+	@echo "== Style"
+	@$(BIN)/ruff check $(TESTED)
+	@$(BIN)/ruff format --check $(TESTED)
+	@echo "== Types"
+	@$(BIN)/pyright
+	@echo "== Spelling"
+	@$(BIN)/codespell
+	@$(MAKE) --no-print-directory book
+	@echo "== Tests: core, tools, notebooks, site"
+	@$(BIN)/python -m pytest -q -p tools.nbval_replay --nbval-lax \
+		--nbval-sanitize-with tests/nbval_sanitize.cfg \
+		--replay-from _build/stage/notebooks tests notebooks
+
+serve: ## serve _build/html on PORT (8000)
+	@test -d _build/html || { echo "error: no book yet; run 'make book'" >&2; exit 2; }
+	@echo "http://localhost:$(PORT)  (stop with Ctrl-C)"
+	@$(PYTHON) -m http.server $(PORT) --directory _build/html
+
+lab: $(READY) ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir notebooks
+
+bench: $(READY) ## measure our speed against others'
+	@$(BIN)/python -m benchmarks
+
+lock: $(READY) ## write requirements.lock from .venv
+	@$(BIN)/python -m tools.lock
+
+clean: ## remove everything built; the environment in .venv stays
+	rm -rf _build
+
+executed: $(READY)
+	@echo "== Notebooks"
+	@$(BIN)/python -m tools.execute $(PARAMETERS)
+
+assets: $(READY)
+	@$(BIN)/python -m tools.assets
+
+# The environment is made anew when what it consists of has changed.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "error: Python 3.11 or newer is needed; '$(PYTHON)' is not one." \
+			"Try: make PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "error: '$(PYTHON)' has no venv module." \
+			"On Debian or Ubuntu: apt install python3-venv" >&2; exit 2; }
+	@echo "== Environment in $(VENV) (a few minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Our speed against others', alternating in one process on one machine."""

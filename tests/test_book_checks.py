@@ -1,0 +1,297 @@
+"""Each check takes a right answer, names two usual mistakes, and waits for a blank."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from book_checks import _SPECS, check
+
+
+def average(models, weights):
+    total = sum(weights)
+    return {
+        key: sum(w / total * m[key] for w, m in zip(weights, models, strict=True))
+        for key in models[0]
+    }
+
+
+def average_unnormalised(models, weights):
+    return {
+        key: sum(w * m[key] for w, m in zip(weights, models, strict=True))
+        for key in models[0]
+    }
+
+
+def average_plain(models, weights):
+    return average(models, [1] * len(models))
+
+
+def average_in_place(models, weights):
+    total = models[0]
+    for key in total:
+        total[key] *= weights[0] / sum(weights)
+        for w, m in zip(weights[1:], models[1:], strict=True):
+            total[key] += w / sum(weights) * m[key]
+    return total
+
+
+def size_weights(sizes):
+    return [m / sum(sizes) for m in sizes]
+
+
+def dirichlet_split(labels, clients, alpha, rng):
+    held = [[] for _ in range(clients)]
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        shares = rng.dirichlet([alpha] * clients)
+        cuts = (np.cumsum(shares)[:-1] * len(members)).astype(int)
+        for k, part in enumerate(np.split(members, cuts)):
+            held[k].append(part)
+    return [np.concatenate(parts) for parts in held]
+
+
+def split_losing_samples(labels, clients, alpha, rng):
+    return [part[:-1] for part in dirichlet_split(labels, clients, alpha, rng)]
+
+
+def split_ignoring_alpha(labels, clients, alpha, rng):
+    return dirichlet_split(labels, clients, 1e6, rng)
+
+
+def split_always_skewed(labels, clients, alpha, rng):
+    return dirichlet_split(labels, clients, 0.05, rng)
+
+
+def split_ignoring_rng(labels, clients, alpha, rng):
+    return dirichlet_split(labels, clients, alpha, np.random.default_rng())
+
+
+def split_fixed_seed(labels, clients, alpha, rng):
+    return dirichlet_split(labels, clients, alpha, np.random.default_rng(3))
+
+
+def split_by_size(labels, clients, alpha, rng):
+    shares = rng.dirichlet([alpha] * clients)
+    cuts = (np.cumsum(shares)[:-1] * len(labels)).astype(int)
+    return np.split(rng.permutation(len(labels)), cuts)
+
+
+def communication(n_parameters, clients, rounds, bytes_per_number=4):
+    return 2 * n_parameters * clients * rounds * bytes_per_number
+
+
+def kl_to_uniform(counts):
+    p = np.array([c / sum(counts) for c in counts if c > 0])
+    return (p * np.log(p * len(counts))).sum()
+
+
+def kl_with_holes(counts):
+    p = counts / counts.sum()
+    return (p * np.log(p * len(counts))).sum()
+
+
+def disco_weights(sizes, d, a, b):
+    n = sizes / sizes.sum()
+    if d.sum() > 0:
+        d = d / d.sum()
+    p = np.maximum(n - a * d + b, 0)
+    return p / p.sum() if p.sum() > 0 else n
+
+
+def disco_raw(sizes, d, a, b):
+    p = np.maximum(sizes / sizes.sum() - a * d + b, 0)
+    return p / p.sum()
+
+
+def disco_negative(sizes, d, a, b):
+    p = sizes / sizes.sum() - a * d / d.sum() + b
+    return p / p.sum()
+
+
+def disco_unscaled(sizes, d, a, b):
+    return np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
+
+
+def disco_no_fallback(sizes, d, a, b):
+    p = np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
+    return p / p.sum()
+
+
+def disco_division_by_nothing(sizes, d, a, b):
+    p = np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
+    return p / p.sum() if p.sum() != 0 else sizes / sizes.sum()
+
+
+def unbiased_weight(a, b):
+    return (1 / 6 + b) / (1 - a + 6 * b)
+
+
+def best_mixing(r, accuracy):
+    best = r[accuracy.mean(0).argmax()]
+    return float(best), bool((r[accuracy.argmax(1)] != 0.5).all())
+
+
+def best_of_maxima(r, accuracy):
+    peaks = r[accuracy.argmax(1)]
+    return peaks.mean(), (peaks != 0.5).all()
+
+
+def best_by_mean_only(r, accuracy):
+    best = r[accuracy.mean(0).argmax()]
+    return best, best != 0.5
+
+
+RIGHT = {
+    "1.1": average,
+    "1.2": size_weights,
+    "1.3": dirichlet_split,
+    "1.4": communication,
+    "2.1": kl_to_uniform,
+    "2.2": disco_weights,
+    "2.3": unbiased_weight,
+    "2.4": best_mixing,
+}
+WRONG = [
+    ("1.1", average_unnormalised, "used as they are"),
+    ("1.1", average_plain, "the weights are not used"),
+    ("1.1", average_in_place, "were changed: make new ones"),
+    ("1.1", lambda models, weights: models[0]["w"], "a dict with the models' entries"),
+    ("1.2", lambda sizes: sizes, "not shares of the whole"),
+    ("1.2", lambda sizes: sizes / sizes.max(), "divided by the largest"),
+    ("1.2", lambda sizes: [1 / len(sizes)] * len(sizes), "every client counts the"),
+    ("1.2", lambda sizes: "half", "the numbers differ"),
+    ("1.3", split_losing_samples, "5 held by nobody, 0 shared"),
+    ("1.3", split_ignoring_alpha, "one client should hold most of a class"),
+    ("1.3", split_always_skewed, "should hold about 1/5 of each class"),
+    ("1.3", split_ignoring_rng, "the same seed gave two splits"),
+    ("1.3", split_fixed_seed, "seeds 3 and 4 gave the same split"),
+    ("1.3", split_by_size, "draw anew for each class"),
+    ("1.3", lambda *given: [[0, 1]], "one index array per client"),
+    ("1.3", lambda *given: [[0.5]] * 5, "whole numbers"),
+    ("1.3", lambda *given: [[5000]] * 5, "not a position in labels"),
+    ("1.4", lambda n, k, t, size=4: n * k * t * size, "models also travel back"),
+    ("1.4", lambda n, k, t, size=4: 2 * n * k * t, "counts numbers, not bytes"),
+    ("1.4", lambda n, k, t, size=4: 8 * n * k * t, "the numbers differ"),
+    ("2.1", kl_with_holes, "adds nothing: 0 log 0 counts as 0"),
+    ("2.1", lambda m: kl_to_uniform(m) / np.log(2), "natural"),
+    ("2.2", disco_raw, "divide the discrepancies by their sum"),
+    ("2.2", disco_negative, "below zero has to become zero"),
+    ("2.2", disco_unscaled, "do not sum to one yet"),
+    ("2.2", disco_no_fallback, "where every client is clipped, only the sizes count"),
+    ("2.2", disco_division_by_nothing, "where nobody deviates"),
+    ("2.3", lambda a, b: (1 / 6 - a / 5 + b) / (1 - a + 6 * b), "of a biased client"),
+    ("2.3", lambda a, b: 1 / 6 + b, "have to sum to one"),
+    ("2.4", best_of_maxima, "average the curves, not their maxima"),
+    ("2.4", lambda r, acc: (acc.mean(0).argmax(), True), "that is the position"),
+    ("2.4", best_by_mean_only, "look at each seed's own maximum"),
+    ("2.4", lambda r, acc: r[acc.mean(0).argmax()], "two things are asked for"),
+    ("2.4", lambda r, acc: (0.75, acc.argmax(1) != 2), "one True or False"),
+]
+
+
+def still_blank(*given):
+    return ...
+
+
+def still_empty(*given): ...
+
+
+def half_blank(*given):
+    total = ...
+    return [1 / total for _ in range(3)]  # pyright: ignore[reportOperatorIssue]
+
+
+def blank_inside(*given):
+    return 0.5, ...
+
+
+def test_all_exercises_are_covered():
+    assert RIGHT.keys() == _SPECS.keys()
+    for name in RIGHT:
+        assert sum(name == wrong for wrong, *_ in WRONG) >= 2
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(name, capsys):
+    assert check(name, RIGHT[name]) is None
+    assert re.fullmatch(rf"{name} ✓ [^\n]{{30,88}}\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
+def test_wrong(name, answer, hint):
+    with pytest.raises(AssertionError, match=re.escape(hint)) as caught:
+        check(name, answer)
+    message = str(caught.value)
+    assert message.startswith(f"{name} — not yet: ")
+    assert "\n  case      " in message
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize(
+    "answer", [..., still_blank, still_empty, half_blank, blank_inside]
+)
+def test_not_attempted(name, answer, capsys):
+    check(name, answer)
+    out = capsys.readouterr().out
+    assert out.startswith(f"{name} — not attempted yet: ")
+    assert out.endswith("replace the … and run this cell again\n")
+
+
+def test_blank_entries_of_a_dict(capsys):
+    check("1.1", lambda models, weights: dict.fromkeys(models[0], ...))
+    assert "not attempted yet" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_shows_case_got_and_expected():
+    expected = (
+        "1.2 — not yet: these are the sizes, not shares of the whole\n"
+        "  case      ones([1, 3])\n"
+        "  got       [1, 3]\n"
+        "  expected  [0.25, 0.75]"
+    )
+
+    def ones(sizes):
+        return sizes
+
+    with pytest.raises(AssertionError, match=f"^{re.escape(expected)}$"):
+        check("1.2", ones)
+
+
+def test_an_answer_that_stops_keeps_its_own_error():
+    def broken(counts):
+        return counts.total()
+
+    with pytest.raises(
+        AssertionError, match="it stopped with AttributeError"
+    ) as caught:
+        check("2.1", broken)
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
+def test_a_long_result_is_cut():
+    with pytest.raises(AssertionError) as caught:
+        check("1.2", lambda sizes: list(range(1000)))
+    assert len(str(caught.value)) < 600
+
+
+def test_a_result_in_place_of_the_function():
+    with pytest.raises(AssertionError, match="without calling it"):
+        check("2.3", 0.2424)
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match="no exercise '9.9'; known are 1.1, 1.2, 1.3"):
+        check("9.9", ...)
+
+
+def test_tensors_are_fine():
+    check("1.2", lambda sizes: torch.tensor(sizes) / sizes.sum())
+
+
+def test_independent_of_the_core():
+    code = "import sys, book_checks; sys.exit('fedlab_core' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,176 @@
+"""The way from notebook to page, on a small repository of its own."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools import build, execute, paths
+from tools.nbval_replay import Player, StaleCopy
+
+pytestmark = pytest.mark.slow
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+
+
+def write(path: Path, *code: str) -> None:
+    cells = [
+        new_markdown_cell("# A chapter"),
+        new_code_cell("rounds = 1", metadata={"tags": ["parameters"]}),
+        *(new_code_cell(source) for source in code),
+    ]
+    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), path)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A book of one page and one chapter that prints what a core module says."""
+    for folder in ("book", "fedlab_core", "notebooks"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "book" / "index.md").write_text("# Book\n")
+    (tmp_path / "book" / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/one\n"
+    )
+    config = "title: Book\nexecute: {execute_notebooks: 'off'}\nsphinx: {config: {}}\n"
+    (tmp_path / "_config.yml").write_text(config)
+    (tmp_path / "requirements.lock").write_text("torch==0\n")
+    (tmp_path / "fedlab_core" / "__init__.py").write_text("word = 'first'\n")
+    write(
+        tmp_path / "notebooks" / "one.ipynb",
+        "import fedlab_core as f",
+        "print(f.word, rounds)",
+    )
+    return tmp_path
+
+
+def run(repo: Path, *arguments: str) -> int:
+    return execute.main(["--root", str(repo), *arguments])
+
+
+def printed(repo: Path, name: str = "one.ipynb") -> str:
+    copy = execute.copy_of(repo / "notebooks" / name, repo)
+    return nbformat.read(copy, as_version=4).cells[-1].outputs[0].text.strip()
+
+
+def test_a_notebook_runs_once_until_something_that_matters_changes(repo, capsys):
+    assert run(repo) == 0
+    assert printed(repo) == "first 1"
+    capsys.readouterr()
+    assert run(repo) == 0
+    assert "up to date" in capsys.readouterr().out
+
+    (repo / "fedlab_core" / "__init__.py").write_text("word = 'second'\n")
+    assert run(repo) == 0
+    assert printed(repo) == "second 1"
+
+
+def test_parameters_reach_the_notebooks_that_have_them(repo):
+    write(repo / "notebooks" / "two.ipynb", "seed = rounds", "print(seed)")
+    assert run(repo, "-p", "rounds", "7") == 0
+    assert (printed(repo), printed(repo, "two.ipynb")) == ("first 7", "7")
+    injected = nbformat.read(
+        execute.copy_of(repo / "notebooks" / "one.ipynb", repo), as_version=4
+    ).cells[2]
+    assert "rounds = 7" in injected.source
+    assert "remove-cell" in injected.metadata.tags
+
+
+def test_an_unknown_parameter_is_one_clear_line(repo, capsys):
+    assert run(repo, "-p", "round", "7") == 2
+    assert capsys.readouterr().err == (
+        "error: no notebook has a parameter 'round'; there are: rounds\n"
+    )
+    assert not paths.stage(repo).exists()
+
+
+def test_a_failing_cell_is_red_and_leaves_nothing_behind(repo, capsys):
+    assert run(repo) == 0
+    paths.site(repo).mkdir(parents=True)
+    write(
+        repo / "notebooks" / "one.ipynb",
+        "x = 1",
+        "raise RuntimeError('planted\\nhere')",
+    )
+    capsys.readouterr()
+    assert run(repo) == 1
+    assert capsys.readouterr().err == (
+        "error: one.ipynb, cell [3] \"raise RuntimeError('planted\\\\nhere')\": "
+        "RuntimeError: planted here\n"
+    )
+    assert not execute.copy_of(repo / "notebooks" / "one.ipynb", repo).exists()
+    assert not paths.site(repo).exists()
+
+
+def test_the_copy_of_a_notebook_that_is_gone_goes(repo):
+    (paths.stage(repo) / "notebooks").mkdir(parents=True)
+    gone = paths.stage(repo) / "notebooks" / "gone.ipynb"
+    gone.write_text("{}")
+    assert run(repo) == 0
+    assert not gone.exists()
+
+
+def test_stored_references_do_not_matter_and_everything_else_does(repo):
+    source = repo / "notebooks" / "one.ipynb"
+    mark = execute.fingerprint(source, repo, {})
+    notebook = nbformat.read(source, as_version=4)
+    notebook.cells[-1].execution_count = 3
+    notebook.cells[-1].outputs = [nbformat.v4.new_output("stream", text="first 1")]
+    nbformat.write(notebook, source)
+    assert execute.fingerprint(source, repo, {}) == mark
+
+    marks = {mark, execute.fingerprint(source, repo, {"rounds": 2})}
+    (repo / "requirements.lock").write_text("torch==1\n")
+    marks.add(execute.fingerprint(source, repo, {}))
+    (repo / "book_checks").mkdir()
+    (repo / "book_checks" / "__init__.py").write_text("")
+    marks.add(execute.fingerprint(source, repo, {}))
+    (repo / "results").mkdir()
+    (repo / "results" / "one.jsonl").write_text(json.dumps({"accuracy": 1}))
+    marks.add(execute.fingerprint(source, repo, {}))
+    notebook.cells[0].source = "# Another title"
+    nbformat.write(notebook, source)
+    marks.add(execute.fingerprint(source, repo, {}))
+    assert len(marks) == 6
+
+
+def test_the_site_is_rebuilt_only_if_something_changed_and_keeps_no_old_page(repo):
+    assert run(repo) == 0
+    assert build.build(repo)
+    page = paths.site(repo) / "notebooks" / "one.html"
+    assert "first 1" in page.read_text()
+    assert not build.build(repo)
+
+    (repo / "book" / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    (repo / "_config.yml").write_text(
+        (repo / "_config.yml").read_text() + "only_build_toc_files: true\n"
+    )
+    assert build.build(repo)
+    assert not page.exists()
+
+
+def test_a_broken_link_is_red_and_leaves_no_site(repo, capsys):
+    assert run(repo) == 0
+    (repo / "book" / "index.md").write_text("# Book\n\n[gone](gone.md)\n")
+    assert build.main(["--root", str(repo)]) == 1
+    said = capsys.readouterr()
+    assert "book/index.md:3" in said.out and "gone.md" in said.out
+    assert said.err == "error: the site was not built; what is wrong stands above\n"
+    assert not paths.site(repo).exists()
+
+
+def test_replay_plays_what_was_recorded_and_refuses_a_stale_copy(repo):
+    assert run(repo) == 0
+    copy = execute.copy_of(repo / "notebooks" / "one.ipynb", repo)
+    player = Player(copy)
+    player.execute_cell_input("rounds = 1")
+    player.await_idle("", 1)
+    player.execute_cell_input("import fedlab_core as f")
+    player.await_idle("", 1)
+    player.execute_cell_input("print(f.word, rounds)")
+    assert player.get_message("iopub")["content"]["text"] == "first 1\n"
+    with pytest.raises(StaleCopy, match="one.ipynb is stale"):
+        player.execute_cell_input("print('another cell')")
+    with pytest.raises(StaleCopy, match="two.ipynb is not there"):
+        Player(copy.with_name("two.ipynb"))

@@ -1,0 +1,113 @@
+"""Build the site from the executed copies, the prose and the fetched assets.
+
+Everything is staged in one tree that mirrors the repository, built beside the present
+site and put in its place only if the build was clean: no stale page, no half site.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools import assets, paths
+
+VENDOR = "vendor"  # the assets' place below the site's _static
+
+
+class BuildError(Exception):
+    """The site could not be built; the message says why in one line."""
+
+
+def stage(root: Path) -> None:
+    """Mirror config, prose and assets beside the executed notebooks."""
+    to = paths.stage(root)
+    shutil.rmtree(to / "book", ignore_errors=True)
+    shutil.copytree(root / "book", to / "book")
+    config = yaml.safe_load((root / "_config.yml").read_text())
+    if assets.assets_ready(paths.assets(root)):
+        for folder in assets.SITE_FOLDERS:
+            vendor = to / "book" / "_static" / VENDOR / folder
+            shutil.copytree(paths.assets(root) / folder, vendor)
+        config["sphinx"]["config"].update(_own_hosts())
+    (to / "_config.yml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+def _own_hosts() -> dict[str, Any]:
+    """Settings that make pages load their scripts from the site itself."""
+    return {
+        "mathjax_path": f"{VENDOR}/mathjax/tex-mml-chtml.js",
+        "nb_ipywidgets_js": {f"{VENDOR}/widgets/embed.js": {}},
+    }
+
+
+def fingerprint(root: Path) -> str:
+    """Hash of the staged tree and of the versions that turn it into pages."""
+    digest = hashlib.sha256((root / "requirements.lock").read_bytes())
+    tree = paths.stage(root)
+    for path in sorted(p for p in tree.rglob("*") if p.is_file()):
+        digest.update(f"\n{path.relative_to(tree)}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def build(root: Path) -> bool:
+    """Bring the site up to date; False if it already was."""
+    stage(root)
+    site, mark = paths.site(root), fingerprint(root)
+    stamp = site / ".fingerprint"
+    if stamp.is_file() and stamp.read_text() == mark:
+        return False
+    scratch = root / "_build" / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    _run_jupyter_book(paths.stage(root), scratch)
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.move(scratch / "_build" / "html", site)
+    shutil.rmtree(scratch)
+    stamp.write_text(mark)
+    return True
+
+
+def _run_jupyter_book(source: Path, to: Path) -> None:
+    run = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", run, "build", str(source)]
+    command += ["--path-output", str(to), "--toc", str(source / "book" / "_toc.yml")]
+    command += ["-W", "-n", "--keep-going", "--all"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        complaints = [
+            line.replace(f"{source}/", "")
+            for line in done.stdout.splitlines()
+            if "WARNING" in line or "ERROR" in line
+        ]
+        print(done.stdout if not complaints else "\n".join(complaints))
+        raise BuildError("the site was not built; what is wrong stands above")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.build", description=__doc__)
+    parser.add_argument("--root", type=Path, default=paths.ROOT)
+    root = parser.parse_args(arguments).root.resolve()
+    try:
+        rebuilt = build(root)
+    except (BuildError, OSError) as error:
+        shutil.rmtree(paths.site(root), ignore_errors=True)
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print("  built" if rebuilt else "  up to date")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

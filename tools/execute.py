@@ -1,0 +1,210 @@
+"""Execute every notebook once; the copies are what the site shows and nbval checks.
+
+A copy is kept as long as nothing that determines its outputs has changed: the notebook,
+the core, the checks, the results it reads, the lock file, the parameters, and the
+versions of Python and PyTorch. A cell that fails ends the build and leaves no copy.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import yaml
+from papermill.exceptions import PapermillExecutionError
+
+from tools import paths
+
+# The number of threads decides the order of sums, hence their last digits: with a fixed
+# one, a notebook's numbers do not depend on how many cores a machine has.
+THREADS = "2"
+CELL_TIMEOUT_S = 600
+DETERMINING = (
+    "fedlab_core/**/*.py",
+    "book_checks/**/*.py",
+    "results/**/*",
+    "notebooks/*.csv",
+    "requirements.lock",
+)
+
+Parameters = dict[str, Any]
+
+
+class ExecutionError(Exception):
+    """A notebook did not run to its end; the message names notebook, cell and error."""
+
+
+def sources(root: Path) -> list[Path]:
+    return sorted((root / "notebooks").glob("*.ipynb"))
+
+
+def copy_of(source: Path, root: Path) -> Path:
+    return paths.stage(root) / "notebooks" / source.name
+
+
+def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
+    """Hash of everything that determines the outputs of a notebook.
+
+    The notebook's own stored outputs are left out: they are references for nbval.
+    """
+    digest = hashlib.sha256()
+    cells = nbformat.read(source, as_version=4).cells
+    said = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]
+    settings = [said, parameters, platform.python_version(), version("torch"), THREADS]
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    for pattern in DETERMINING:
+        for path in sorted(p for p in root.glob(pattern) if p.is_file()):
+            digest.update(f"\n{path.relative_to(root)}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_fresh(source: Path, root: Path, parameters: Parameters) -> bool:
+    copy = copy_of(source, root)
+    if not copy.is_file():
+        return False
+    recorded = nbformat.read(copy, as_version=4).metadata.get("build", {})
+    return recorded.get("fingerprint") == fingerprint(source, root, parameters)
+
+
+def execute(source: Path, root: Path, parameters: Parameters) -> float:
+    """Run one notebook from top to bottom; write its copy whole or not at all.
+
+    Returns the seconds it took.
+    """
+    mark = fingerprint(source, root, parameters)
+    copy = copy_of(source, root)
+    copy.unlink(missing_ok=True)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        partial = Path(scratch) / source.name
+        try:
+            papermill.execute_notebook(
+                source,
+                partial,
+                parameters=_known(source, parameters),
+                cwd=source.parent,
+                kernel_name="python3",
+                progress_bar=False,
+                execution_timeout=CELL_TIMEOUT_S,
+                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+            )
+        except PapermillExecutionError as error:
+            raise ExecutionError(_one_line(source, error)) from error
+        except Exception as error:  # a dead kernel, a timeout, a broken file
+            reason = " ".join(str(error).split())[:300]
+            name = f"{source.name}: {type(error).__name__}"
+            raise ExecutionError(f"{name}: {reason}") from error
+        seconds = time.perf_counter() - start
+        notebook = nbformat.read(partial, as_version=4)
+        _hide_injected(notebook)
+        notebook.metadata["build"] = {"fingerprint": mark, "seconds": round(seconds, 1)}
+        notebook.metadata.pop("papermill", None)  # paths and times of this machine
+        nbformat.write(notebook, partial)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(partial, copy.with_suffix(".part"))
+        os.replace(copy.with_suffix(".part"), copy)
+    return seconds
+
+
+def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -> None:
+    """Bring every copy up to date, and remove the copies of notebooks that are gone."""
+    every = sources(root)
+    _require_known(every, parameters)
+    for copy in (paths.stage(root) / "notebooks").glob("*"):
+        if copy.name not in {source.name for source in every}:
+            copy.unlink()
+    chosen = list(only) or every
+    width = max((len(source.name) for source in chosen), default=0)
+    for source in chosen:
+        if is_fresh(source, root, parameters):
+            print(f"  {source.name:{width}}  up to date", flush=True)
+            continue
+        print(f"  {source.name:{width}}  ", end="", flush=True)
+        try:
+            seconds = execute(source, root, parameters)
+        except ExecutionError:
+            print("failed", flush=True)
+            raise
+        megabytes = copy_of(source, root).stat().st_size / 1e6
+        print(f"{seconds:5.1f} s  {megabytes:5.2f} MB", flush=True)
+
+
+def _parameters_of(source: Path) -> set[str]:
+    return set(papermill.inspect_notebook(source))
+
+
+def _known(source: Path, parameters: Parameters) -> Parameters:
+    if not parameters:
+        return {}
+    names = _parameters_of(source)
+    return {name: value for name, value in parameters.items() if name in names}
+
+
+def _require_known(notebooks: list[Path], parameters: Parameters) -> None:
+    if not parameters:
+        return
+    names = set().union(*map(_parameters_of, notebooks))
+    if unknown := sorted(set(parameters) - names):
+        raise ValueError(
+            f"no notebook has a parameter {unknown[0]!r}; "
+            f"there are: {', '.join(sorted(names)) or 'none'}"
+        )
+
+
+def _one_line(source: Path, error: PapermillExecutionError) -> str:
+    # papermill counts a notebook's cells from 0 and includes the injected one.
+    value = " ".join(str(error.evalue).split())
+    first = next(iter(error.source.strip().splitlines()), "")
+    return f"{source.name}, cell [{error.exec_count}] {first!r}: {error.ename}: {value}"
+
+
+def _hide_injected(notebook: nbformat.NotebookNode) -> None:
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if "injected-parameters" in tags:
+            cell.metadata["tags"] = [*tags, "remove-cell"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.execute", description=__doc__
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="all, if none is named")
+    parser.add_argument("--root", type=Path, default=paths.ROOT)
+    parser.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE")
+    )
+    given = parser.parse_args(arguments)
+    root = given.root.resolve()
+    parameters = {name: yaml.safe_load(value) for name, value in given.p}
+    os.environ["OMP_NUM_THREADS"] = THREADS
+    os.environ["FEDLAB_PROGRESS"] = "0"  # a finished bar says nothing on a page
+    there = [str(root), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, there))
+    try:
+        execute_all(root, parameters, [path.resolve() for path in given.notebooks])
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except ExecutionError as error:
+        # No page may outlive the notebook it was made from.
+        shutil.rmtree(paths.site(root), ignore_errors=True)
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
