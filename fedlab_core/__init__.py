@@ -7,6 +7,7 @@ from fedlab_core.engine import Local as Local
 from fedlab_core.engine import train as train
 from fedlab_core.errors import InputError as InputError
 from fedlab_core.federation import History as History
+from fedlab_core.federation import Members as Members
 from fedlab_core.federation import Method as Method
 from fedlab_core.federation import Run as Run
 from fedlab_core.federation import everyone as everyone

@@ -29,10 +29,19 @@ from fedlab_core.world import World
 class Members:
     """What the server knows of the clients whose models it is about to average."""
 
-    ids: Tensor
-    sizes: Tensor  # samples held, m_k
     counts: Tensor  # samples held per class
+    ids: Tensor
     loss: Tensor  # mean training loss of the round
+
+    @property
+    def sizes(self) -> Tensor:
+        """Samples held, m_k."""
+        return self.counts.sum(1)
+
+    @classmethod
+    def holding(cls, counts: Tensor) -> "Members":
+        """Clients with these counts, to ask a rule what it would do with them."""
+        return cls(counts, torch.arange(len(counts)), torch.zeros(len(counts)))
 
 
 class Weigh(Protocol):
@@ -222,8 +231,7 @@ def _aggregate(w, method, groups, ids, models, trained) -> tuple[Tree, list[Tens
             weights.append(torch.zeros(0))
             continue
         who = torch.tensor([ids[i] for i in rows])
-        sizes = w.counts[who].sum(1)
-        known = Members(who, sizes, w.counts[who], trained.loss[rows].cpu())
+        known = Members(w.counts[who], who, trained.loss[rows].cpu())
         weights.append(method.weigh(known))
         after.append(method.server(before, take(trained.states, rows), weights[-1]))
     return stack(after), weights

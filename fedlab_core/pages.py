@@ -28,8 +28,9 @@ def source(*things: Callable[..., Any] | type) -> Markdown:
 def table(frame: pd.DataFrame, caption: str, digits: int = 2) -> HTML:
     """A table with a caption and header cells; its index becomes the first column."""
     named = frame.index.name is not None
+    numbered = isinstance(frame.index, pd.RangeIndex)
     shown = (frame.reset_index() if named else frame).to_html(
-        index=not named,
+        index=not (named or numbered),
         border=0,
         classes="fl-table",
         float_format=lambda v: f"{v:.{digits}f}",

@@ -36,8 +36,7 @@ from tests.reference import fedavg as plain
 
 def members(counts) -> Members:
     held = torch.tensor(counts)
-    k = len(held)
-    return Members(torch.arange(k), held.sum(1), held, torch.zeros(k))
+    return Members.holding(held)
 
 
 def one_pixel_world(xs, ys, held) -> World:

@@ -1,0 +1,40 @@
+"""What the README shows must work as it stands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import torch
+
+import fedlab_core as fl
+from fedlab_core.__main__ import main
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_method_of_the_readme_runs():
+    (code,) = blocks("python")
+    made: dict = {}
+    exec(code, made)
+    method = made["root"]()
+    weights = method.weigh(fl.Members.holding(torch.tensor([[1, 3], [8, 8]])))
+    assert torch.allclose(weights, torch.tensor([1 / 3, 2 / 3]).double())
+    data = fl.load("letters", n_train=200, n_test=50)
+    place = fl.world(data, fl.iid(data.y_train, 4), fl.build("mlp", data.shape, 10))
+    assert len(fl.run(place, method, rounds=2).rows) == 2
+
+
+def test_the_commands_of_the_readme_run(capsys):
+    shell = "\n".join(blocks("bash")).replace("\\\n", " ").splitlines()
+    commands = [line for line in shell if "-m fedlab_core" in line]
+    assert len(commands) == 2
+    for line in commands:
+        arguments = shlex.split(line)[3:]
+        if "train" in arguments:
+            arguments[arguments.index("--rounds") + 1] = "1"
+        assert main(arguments) == 0
+    assert "FedDisco: test accuracy" in capsys.readouterr().out
