@@ -117,10 +117,14 @@ def styled(draw: F) -> F:
 
 
 def look(method: str) -> dict[str, Any]:
-    """The colour, marker and line style that `method` has in the whole book."""
-    if method not in METHODS:
-        raise ValueError(f"no look for method {method!r}; known: {', '.join(METHODS)}")
-    return METHODS[method]._asdict()
+    """The colour, marker and line style that `method` has in the whole book.
+
+    A name that is not in the book has one of its own, derived from the name.
+    """
+    if method in METHODS:
+        return METHODS[method]._asdict()
+    mark = int(hashlib.sha256(method.encode()).hexdigest(), 16)
+    return Look(CLASSES[mark % len(CLASSES)], "dH18"[mark % 4], "--")._asdict()
 
 
 def on(colour: str) -> str:

@@ -50,9 +50,10 @@ def test_no_two_methods_look_alike():
         assert one.color != other.color or one.linestyle != other.linestyle
 
 
-def test_look_of_an_unknown_method_names_the_known():
-    with pytest.raises(ValueError, match="no look for method 'FedNone'.*FedDisco"):
-        figures.look("FedNone")
+def test_a_method_of_the_readers_has_a_stable_look_of_its_own():
+    mine = figures.look("FedMine")
+    assert mine == figures.look("FedMine") != figures.look("FedYours")
+    assert mine["color"] in figures.CLASSES and mine not in figures.METHODS.values()
 
 
 def test_canvas_has_the_size_asked_for():
