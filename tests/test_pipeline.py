@@ -1,6 +1,8 @@
 """The way from notebook to page, on a small repository of its own."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import nbformat
@@ -64,6 +66,12 @@ def test_a_notebook_runs_once_until_something_that_matters_changes(repo, capsys)
     (repo / "fedlab_core" / "__init__.py").write_text("word = 'second'\n")
     assert run(repo) == 0
     assert printed(repo) == "second 1"
+
+    capsys.readouterr()
+    later = time.time() + 1  # a touch, out of reach of the clock's grain
+    os.utime(repo / "fedlab_core" / "__init__.py", (later, later))
+    assert run(repo) == 0
+    assert "up to date" not in capsys.readouterr().out
 
 
 def test_parameters_reach_the_notebooks_that_have_them(repo):

@@ -63,17 +63,24 @@ def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
     said = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]
     settings = [said, parameters, platform.python_version(), version("torch"), THREADS]
     digest.update(json.dumps(settings, sort_keys=True).encode())
-    for pattern in DETERMINING:
-        for path in sorted(p for p in root.glob(pattern) if p.is_file()):
-            digest.update(f"\n{path.relative_to(root)}\n".encode())
-            digest.update(path.read_bytes())
+    for path in _determining(root):
+        digest.update(f"\n{path.relative_to(root)}\n".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _determining(root: Path) -> list[Path]:
+    found = (path for pattern in DETERMINING for path in root.glob(pattern))
+    return sorted(path for path in found if path.is_file())
 
 
 def is_fresh(source: Path, root: Path, parameters: Parameters) -> bool:
     copy = copy_of(source, root)
     if not copy.is_file():
         return False
+    made = copy.stat().st_mtime
+    if any(path.stat().st_mtime > made for path in _determining(root)):
+        return False  # touched since, as make would see it, even if it reads the same
     recorded = nbformat.read(copy, as_version=4).metadata.get("build", {})
     return recorded.get("fingerprint") == fingerprint(source, root, parameters)
 
