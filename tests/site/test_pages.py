@@ -44,8 +44,7 @@ def test_is_accessible(visit: Visit, page_name: str, scheme) -> None:
 def test_pictures_follow_the_theme(visit: Visit, page_name: str) -> None:
     page = visit.open(page_name)
     switch = page.locator("button.theme-switch-button").first
-    if not switch.count():
-        pytest.skip("a page without the theme's header")
+    assert switch.count(), f"{page_name} has no button that changes the theme"
     ink = "getComputedStyle(document.querySelector('.fl-figure svg, main')).color"
     seen = set()
     for _ in range(3):  # auto, light, dark
