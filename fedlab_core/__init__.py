@@ -1,5 +1,6 @@
 """The core of "Who Counts?": federated methods as five choices, exact and fast."""
 
+from fedlab_core.compose import compose as compose
 from fedlab_core.data import Dataset as Dataset
 from fedlab_core.data import load as load
 from fedlab_core.engine import train as train

@@ -62,6 +62,7 @@ OTHERS = {
     "network": {"hidden": [9]},
     "options": {"a": 0.4},
     "weigh": {"name": "equal"},
+    "parts": {"groups": {"of": "ifca"}},
     "local": {"lr": 0.2, "batch_size": 32},
     "participants": 2,
     "proxy": {"per_class": 2},
@@ -129,6 +130,20 @@ def test_a_cell_says_what_it_lacks():
 # -- from plain data to a run ------------------------------------------------------
 
 
+def test_choices_of_other_methods_reach_the_run():
+    parts = {
+        "server": {"of": "fedlaw", "server_epochs": 3},
+        "groups": {"of": "fedcollab", "C": 2.0, "pooled": 2},
+        "personal": {"of": "finetune", "steps": 4},
+    }
+    s = replace(TINY, method="moon", parts=parts, proxy={"per_class": 2})
+    method = run_of(s, 5).method
+    assert method.name == "MOON + FedLAW + FedCollab + Fine-tune"
+    assert method.server.name == "FedLAW" and method.server.server_epochs == 3  # type: ignore[attr-defined]
+    adapt = method.personal.adapt
+    assert adapt is not None and adapt.iterations == 4
+
+
 def test_settings_reach_the_run():
     s = replace(
         TINY,
@@ -181,9 +196,12 @@ def test_pooled_data_are_divided_anew_and_seeds_differ():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"method": "fedsgd"}, "unknown method 'fedsgd'"),
-        ({"options": {"mu": 1}}, "fedavg: .*mu"),
+        ({"method": "fedsgd"}, "unknown rule='fedsgd'"),
+        ({"options": {"mu": 1}}, "rule=fedavg: .*mu"),
         ({"weigh": {"name": "age"}}, "unknown weights 'age'"),
+        ({"weigh": {"name": "equal", "a": 1}}, "weigh: "),
+        ({"parts": {"local": {"of": "moon"}}}, "parts: weigh, server, groups, pers"),
+        ({"parts": {"groups": {"C": 5}}}, "each of a method, not 'groups'"),
         ({"local": {"speed": 1}}, "local has no speed"),
         ({"scenario": {"clients": 4}}, "dirichlet needs alpha"),
         ({"model": "rnn"}, "unknown model 'rnn'"),

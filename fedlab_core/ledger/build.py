@@ -11,13 +11,13 @@ import torch
 from torch.nn import functional as F
 
 from fedlab_core import models
+from fedlab_core.compose import CHOICES, compose
 from fedlab_core.data import Dataset, load
 from fedlab_core.errors import InputError, require
 from fedlab_core.history import Round, Run
 from fedlab_core.ledger.cells import Setting
 from fedlab_core.local import Cosine, CropFlip, Decay, Local
 from fedlab_core.method import Method
-from fedlab_core.methods import METHODS
 from fedlab_core.methods.collab_distance import pooled as pooled_pixels
 from fedlab_core.methods.fedavg import BySize, Equal
 from fedlab_core.methods.feddisco import Disco
@@ -118,22 +118,26 @@ def local_of(s: Setting, data: Dataset) -> Local:
 
 
 def method_of(s: Setting, data: Dataset) -> Method:
-    """The method, with its weights if they are not its own."""
-    known = ", ".join(METHODS)
-    require(s.method in METHODS, f"unknown method {s.method!r}: one of {known}")
-    options = _tuples(s.options)
-    if "pooled" in options:
-        options["features"] = pooled_pixels(options.pop("pooled"))
+    """The method, with other methods' choices and weights if they are not its own."""
+    options, chosen = {"rule": _tuples(s.options)}, {}
+    for choice, how in s.parts.items():
+        known = choice in CHOICES and "of" in how
+        require(known, f"parts: {', '.join(CHOICES)}, each of a method, not {choice!r}")
+        options[choice] = _tuples(how)
+        chosen[choice] = options[choice].pop("of")
+    for given in options.values():
+        if "pooled" in given:
+            given["features"] = pooled_pixels(given.pop("pooled"))
+    method = compose(local_of(s, data), rule=s.method, options=options, **chosen)
+    if s.weigh is None:
+        return method
+    how = _tuples(s.weigh)
+    name = how.pop("name")
+    require(name in _WEIGHS, f"unknown weights {name!r}: {', '.join(_WEIGHS)}")
     try:
-        method = METHODS[s.method].make(local_of(s, data), **options)
-        if s.weigh is not None:
-            how = _tuples(s.weigh)
-            name = how.pop("name")
-            require(name in _WEIGHS, f"unknown weights {name!r}: {', '.join(_WEIGHS)}")
-            method = replace(method, weigh=_WEIGHS[name](**how))
+        return replace(method, weigh=_WEIGHS[name](**how))
     except TypeError as error:
-        raise InputError(f"{s.method}: {error}") from None
-    return method
+        raise InputError(f"weigh: {error}") from None
 
 
 def maker_of(s: Setting, data: Dataset) -> Callable[[], Split]:

@@ -29,7 +29,8 @@ class Setting:
     `scenario`, `models.build`, the method and `Local`. Besides its own, `local` takes
     `decay` (a factor a round), `cosine` (rounds) and `crop` (pixels, with mirroring);
     `options` takes `pooled`, for FedCollab's discriminators. `held` is the share of
-    every client's samples that nobody ever uses.
+    every client's samples that nobody ever uses. `parts` are choices of other methods:
+    {"groups": {"of": "fedcollab", "C": 5}}.
     """
 
     dataset: str
@@ -47,6 +48,7 @@ class Setting:
     network: Plain = field(default_factory=dict)
     options: Plain = field(default_factory=dict)
     weigh: Plain | None = None  # {"name": size, equal or disco, ...its options}
+    parts: Plain = field(default_factory=dict)
     local: Plain = field(default_factory=dict)
     participants: int | None = None
     proxy: Plain | None = None  # the options of `Proxy`
