@@ -6,7 +6,7 @@ was published. Numbers of the papers are typed once, here.
 """
 
 from experiments import fedcollab, feddisco, fedimpro, fedlaw, rfedavg
-from fedlab_core.ledger import Table
+from fedlab_core.ledger import Claim, Table
 
 PAPERS = {
     "feddisco": feddisco.TABLES,
@@ -16,3 +16,11 @@ PAPERS = {
     "rfedavg": rfedavg.TABLES,
 }
 TABLES: dict[str, Table] = {t.path: t for ts in PAPERS.values() for t in ts}
+# What each paper says beats what, judged by seeds that both were played with.
+CLAIMS: dict[str, tuple[Claim, ...]] = {
+    "feddisco": (),
+    "fedimpro": (),
+    "fedcollab": (),
+    "fedlaw": (),
+    "rfedavg": (),
+}

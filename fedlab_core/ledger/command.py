@@ -1,4 +1,4 @@
-"""The command line's verbs of the ledger: tables, show, run, merge and verify."""
+"""The command line's verbs of the ledger: tables, show, claims, run, merge, verify."""
 
 import argparse
 import importlib
@@ -13,12 +13,13 @@ import torch
 from tqdm.auto import tqdm
 
 from fedlab_core.errors import InputError, require
+from fedlab_core.ledger import claims as claims_of
 from fedlab_core.ledger.cells import SCALES, Cell, Table
 from fedlab_core.ledger.player import Job, jobs, play_all, verify
 from fedlab_core.ledger.show import as_csv, as_html, as_latex, as_text, shown
 from fedlab_core.ledger.store import Found, Line, Store
 
-VERBS = ("tables", "show", "run", "merge", "verify")
+VERBS = ("tables", "show", "claims", "run", "merge", "verify")
 TOLERANCE = 0.5  # of `verify` on another kind of machine: points of accuracy
 _WRITERS: dict[str, Callable] = {"html": as_html, "csv": as_csv, "latex": as_latex}
 
@@ -36,6 +37,9 @@ def add_verbs(verbs) -> None:
     show.add_argument(
         "--force", action="store_true", help="replace FILE if it is there"
     )
+    claims = verbs.add_parser("claims", help="what the papers claim, and what is found")
+    claims.add_argument("paper", nargs="?", help="only of this one: feddisco, ...")
+    claims.add_argument("--scale", choices=SCALES, help="(the largest that was run)")
     run = verbs.add_parser("run", help="measure a table, or what is missing of it")
     add = run.add_argument
     add("table", nargs="+", help="feddisco/table1, or feddisco for all of a paper's")
@@ -52,7 +56,7 @@ def add_verbs(verbs) -> None:
     check.add_argument("--seed", type=int, default=0, help="which ones (0)")
     check.add_argument("--scale", choices=SCALES, help="only of that scale")
     check.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")
-    for verb in (tables, show, run, merge, check):
+    for verb in (tables, show, claims, run, merge, check):
         text = "folder of results (results/ledger)"
         verb.add_argument("--ledger", default="results/ledger", help=text)
 
@@ -62,6 +66,8 @@ def answer(args: argparse.Namespace) -> int:
     verbs = {"tables": _tables, "show": _show, "run": _run, "verify": _verify}
     if args.verb == "merge":
         return _merge(args)
+    if args.verb == "claims":
+        return _claims(args)
     return verbs[args.verb](args, declared())
 
 
@@ -82,6 +88,20 @@ def declared() -> dict[str, Table]:
     require(isinstance(tables, dict), ours)
     assert isinstance(tables, dict)
     return tables
+
+
+def _claims(args: argparse.Namespace) -> int:
+    declared()
+    papers: dict[str, Sequence[claims_of.Claim]]
+    papers = vars(importlib.import_module("experiments")).get("CLAIMS", {})
+    known = args.paper is None or args.paper in papers
+    choices = ", ".join(papers)
+    require(known, f"there is no paper {args.paper!r}: choose from {choices}")
+    wanted = [c for p in papers if args.paper in (None, p) for c in papers[p]]
+    _, found = _read(args)
+    rows = claims_of.judged(wanted, found, args.scale)
+    print(claims_of.as_text(rows), end="")
+    return 0
 
 
 def _asked(names: Sequence[str], tables: dict[str, Table]) -> list[Table]:

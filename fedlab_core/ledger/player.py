@@ -20,7 +20,8 @@ from fedlab_core.errors import InputError, require
 from fedlab_core.history import History, Round
 from fedlab_core.ledger.build import run_of
 from fedlab_core.ledger.cells import Cell, Setting
-from fedlab_core.ledger.measures import measure, seen
+from fedlab_core.ledger.measures import column, column_of, measure, seen
+from fedlab_core.ledger.observers import watching
 from fedlab_core.ledger.store import SCHEMA, Found, Line, Store
 from fedlab_core.runs import run_all
 
@@ -78,12 +79,19 @@ def jobs(
 def play(job: Job, device: str = "cpu", tick: Tick | None = None) -> list[Line]:
     """Train a job's runs side by side; one line for each of its cells and seeds."""
 
-    def observe(now: Round) -> dict:
-        if tick:
-            tick()
-        return {}
+    columns = [name for cell in job.cells if (name := column_of(cell.metric))]
 
-    runs = [run_of(s, k, device, observe) for s in job.settings for k in job.seeds]
+    def observer() -> Callable[[Round], dict]:
+        look = watching(columns)
+
+        def observe(now: Round) -> dict:
+            if tick:
+                tick()
+            return look(now)
+
+        return observe
+
+    runs = [run_of(s, k, device, observer()) for s in job.settings for k in job.seeds]
     begun = time.perf_counter()
     histories = run_all(runs, progress=False)
     seconds = (time.perf_counter() - begun) / len(runs)
@@ -100,7 +108,9 @@ def play(job: Job, device: str = "cpu", tick: Tick | None = None) -> list[Line]:
 def _line(
     cell: Cell, scale: str, h: History, other: History | None, about: dict[str, Any]
 ) -> Line:
-    mine = seen(h)
+    mine, name = seen(h), column_of(cell.metric)
+    if name is not None:
+        mine |= {"seen": {name: column(h, name)}}
     theirs = None if other is None else seen(other)
     head = {"schema": SCHEMA, "key": cell.key(scale), "paper": cell.paper}
     head |= {"table": cell.table, "row": cell.row, "column": cell.column}

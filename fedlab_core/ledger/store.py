@@ -42,6 +42,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "date": _TEXT,
     "diverged": (int, type(None)),
 }
+_SOMETIMES: dict[str, tuple[type, ...]] = {"seen": (dict,)}
 
 
 def check_line(line: Any, where: str) -> Line:
@@ -50,7 +51,8 @@ def check_line(line: Any, where: str) -> Line:
     schema = line.get("schema")
     ours = f"{where}: schema {schema!r}, but this version knows {SCHEMA} only"
     require(schema == SCHEMA, ours)
-    for name, types in _FIELDS.items():
+    there = {name: types for name, types in _SOMETIMES.items() if name in line}
+    for name, types in (_FIELDS | there).items():
         require(name in line, f"{where}: a result without {name!r}")
         sound = isinstance(line[name], types) and not isinstance(line[name], bool)
         require(sound, f"{where}: {name} is {line[name]!r:.40}")
