@@ -54,6 +54,7 @@ OTHERS = {
     "scenario": {"clients": 4, "alpha": 2.0},
     "data": LETTERS | {"noise": 0.3},
     "sample": 100,
+    "tail": [2.0, 1.0],
     "pooled": True,
     "resize": 12,
     "normalise": [0.5, 0.5],
@@ -183,6 +184,18 @@ def test_data_are_thinned_resized_and_scaled():
         assert rows[x.tobytes()] == y
     with pytest.raises(InputError, match="letters has 200 training samples"):
         data_of(replace(TINY, sample=201))
+
+
+def test_classes_get_rarer():
+    """20 and 10 of each class, times 4 ** (-c / 9) or 2 ** (-c / 9), rounded down."""
+    data = data_of(replace(TINY, tail=[4.0, 2.0]))
+    train, test = np.bincount(data.y_train), np.bincount(data.y_test)
+    assert train.tolist() == [20, 17, 14, 12, 10, 9, 7, 6, 5, 5]
+    assert test.tolist() == [10, 9, 8, 7, 7, 6, 6, 5, 5, 5]
+    assert len(data.x_train) == train.sum() and len(data.x_test) == test.sum()
+    assert len(data_of(replace(TINY, tail=[1.0, 2.0])).y_train) == 200
+    with pytest.raises(InputError, match="tail: rho of training and of test"):
+        data_of(replace(TINY, tail=[4.0]))
 
 
 def test_pooled_data_are_divided_anew_and_seeds_differ():

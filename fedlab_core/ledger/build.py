@@ -22,7 +22,7 @@ from fedlab_core.methods.collab_distance import pooled as pooled_pixels
 from fedlab_core.methods.fedavg import BySize, Equal
 from fedlab_core.methods.feddisco import Disco
 from fedlab_core.models import Split
-from fedlab_core.partition import hold_out
+from fedlab_core.partition import hold_out, long_tail
 from fedlab_core.scenario import Scenario, pooled, scenario
 from fedlab_core.world import Proxy, world_of
 
@@ -35,7 +35,8 @@ def data_of(s: Setting) -> Dataset:
         require(s.sample >= 1, f"sample must be 1 or more, not {s.sample}")
     scale = None if s.normalise is None else tuple(s.normalise)
     options = json.dumps(s.data, sort_keys=True)
-    return _data(s.dataset, options, s.sample, s.pooled, s.resize, scale)
+    tail = None if s.tail is None else tuple(s.tail)
+    return _data(s.dataset, options, s.sample, tail, s.pooled, s.resize, scale)
 
 
 @lru_cache(maxsize=4)
@@ -43,6 +44,7 @@ def _data(
     name: str,
     options: str,
     sample: int | None,
+    tail: tuple[float, ...] | None,
     all_in_one: bool,
     side: int | None,
     scale: tuple[float, ...] | None,
@@ -50,6 +52,8 @@ def _data(
     data = load(name, **json.loads(options))
     if sample is not None:
         data = _thinned(data, sample)
+    if tail is not None:
+        data = _tailed(data, *tail)
     if all_in_one:
         data = pooled(data)
     if side is not None:
@@ -73,9 +77,24 @@ def _thinned(data: Dataset, n: int) -> Dataset:
         mine = order[y[order] == c]
         rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
     kept = np.sort(np.argsort(rank, kind="stable")[:n])
-    known = ("x_train", "y_train", "owners_train", "targets_train")
+    return _kept(data, "train", kept)
+
+
+def _tailed(data: Dataset, *rhos: float) -> Dataset:
+    """Fewer samples of each class than of the one before, for training and test."""
+    require(len(rhos) == 2, f"tail: rho of training and of test classes, not {rhos}")
+    for part, rho in zip(("train", "test"), rhos, strict=True):
+        if rho != 1:
+            labels = data.y_train if part == "train" else data.y_test
+            data = _kept(data, part, long_tail(labels, rho))
+    return data
+
+
+def _kept(data: Dataset, part: str, which: np.ndarray) -> Dataset:
+    """Only some training or test samples."""
+    known = [f"{name}_{part}" for name in ("x", "y", "owners", "targets")]
     had = {name: getattr(data, name) for name in known}
-    return replace(data, **{k: v[kept] for k, v in had.items() if v is not None})
+    return replace(data, **{k: v[which] for k, v in had.items() if v is not None})
 
 
 def _resized(x: np.ndarray, side: int) -> np.ndarray:

@@ -40,6 +40,7 @@ class Setting:
     scenario: Plain = field(default_factory=dict)
     data: Plain = field(default_factory=dict)
     sample: int | None = None  # training samples, of all classes alike
+    tail: Sequence[float] | None = None  # rho of training and of test classes, if long
     pooled: bool = False  # training and test samples together
     resize: int | None = None  # pixels a side
     normalise: Sequence[float] | None = None  # mean and deviation, of every channel
