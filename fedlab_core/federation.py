@@ -5,50 +5,35 @@
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.engine import Client, Trained, begin_memories, survey
+from fedlab_core.engine import Client, Trained, begin_memories
 from fedlab_core.engine.plan import make_plan
-from fedlab_core.history import History, Round, Run, draw_participants
-from fedlab_core.keys import derive_seed, fold, keys_of, normal
-from fedlab_core.local import Exchange, Given, Local, losses
+from fedlab_core.exchange import Board, losses_of
+from fedlab_core.history import History, Request, Round, Run, draw_participants
+from fedlab_core.judging import judge
+from fedlab_core.keys import derive_seed
+from fedlab_core.local import Given, Local
 from fedlab_core.memories import Memories
 from fedlab_core.method import (
     COMMON,
     Gathered,
     Members,
     Regrouping,
-    nothing,
 )
-from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.models import initial_state
 from fedlab_core.tree import (
     Tree,
     count,
     is_finite,
-    named,
     prefixed,
     repeat,
     stack,
     take,
 )
-
-_NOISE = 5  # what a client's key is for, beside the engine's
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a run wants trained: clients, what they are given, and how."""
-
-    cohort: list[Client]
-    given: Given
-    local: Local
-    counts: bool = True  # whether it is a round of its own
-
 
 Asking = Generator[Request, Trained, None]
 
@@ -78,7 +63,8 @@ class _Game:
         self.nexts = [begin(m, w, n) for m, n in zip(firsts, sizes, strict=True)]
         waits = "cpu" if play.keep == "host" else w.x.device
         self.memories, self.own = Memories(waits), Memories(waits)
-        self.known: dict[int, Tree] = {}  # what clients reported after training
+        exchange = play.method.local.exchange
+        self.board = Board(w, exchange) if exchange else None
         self.history = History(play.method.name, play.seed)
         self.sent = 4 * play.method.weigh.scalars * len(w)
 
@@ -98,7 +84,10 @@ class _Game:
         ids = draw_participants(len(w), play.participants, play.seed, t)
         cohort = [Client(w.client(k), (play.seed, t, k)) for k in ids]
         if method.groups.pick:
-            self.homes = method.groups.pick(self.homes, ids, lambda: self._losses(ids))
+            models = [n.model for n in self.nexts]
+            self.homes = method.groups.pick(
+                self.homes, ids, lambda: losses_of(w, models, ids)
+            )
         given, answers = self._given(t, ids, cohort)
         trained = yield Request(cohort, given, local)
         memory = trained.memory
@@ -109,10 +98,8 @@ class _Game:
         uploads = answers | {
             n: v for n, v in memory.items() if n.split(".")[0] in local.uploads
         }
-        if local.exchange and local.exchange.when == "after":
-            told = self._survey(local.exchange, cohort, trained.states)
-            self.known |= {k: take(told, row) for row, k in enumerate(ids)}
-            uploads |= told
+        if self.board:
+            uploads |= self.board.close(ids, cohort, trained.states)
         self._count_bytes(ids, given, uploads)
         if method.groups.regroup:
             self._regroup(t, ids, trained.states)
@@ -124,7 +111,12 @@ class _Game:
         last = t + 1 == play.rounds
         scores = None
         if last or (t + 1) % play.judge_every == 0:
-            scores = yield from self._judge(t, row, after)
+            kept = self.memories if method.personal.kept else self.own
+            judged = yield from judge(play, t, after, self.homes, kept)
+            row |= judged.row
+            scores = judged.scores
+            if judged.clients is not None:
+                self.history.clients = judged.clients.numpy()
         if play.observe:
             row |= play.observe(
                 Round(
@@ -146,27 +138,6 @@ class _Game:
         if not is_finite(after):
             self.history.diverged_at = t + 1
 
-    def _losses(self, ids: list[int]) -> Tensor:
-        """The loss of every group's model on each participant's samples."""
-        w, cohort = self.world, [Client(self.world.client(k), (0, 0, k)) for k in ids]
-        found = []
-        for at in self.nexts:
-            states = repeat(at.model, len(ids))
-            found.append(survey(w.model, states, w.x, w.y, cohort, losses)["loss"])
-        return torch.stack(found, dim=1)
-
-    def _survey(self, exchange: Exchange, cohort: list[Client], states: Tree) -> Tree:
-        """What clients report: means, and the noise they add to them."""
-        w, batch = self.world, exchange.batch
-        told = survey(w.model, states, w.x, w.y, cohort, exchange.of, batch)
-        if not exchange.noise:
-            return told
-        keys = fold(keys_of(torch.tensor([c.key for c in cohort])), _NOISE)
-        return {
-            n: v + exchange.noise * normal(keys, v[0].numel()).view(v.shape).to(v)
-            for n, v in told.items()
-        }
-
     def _given(
         self, t: int, ids: list[int], cohort: list[Client]
     ) -> tuple[Given, Tree]:
@@ -176,8 +147,8 @@ class _Game:
         sent = self._rows(ids, [n.sent for n in self.nexts])
         sent |= self._common(t, ids, cohort)
         answers: Tree = {}
-        if local.exchange:
-            shared, answers = self._exchange(local.exchange, ids, cohort, start)
+        if self.board:
+            shared, answers = self.board.open(ids, cohort, start, self.homes)
             sent |= shared
         given = Given(start, {}, sent)
         if not local.remembers or local.forget:
@@ -208,29 +179,6 @@ class _Game:
             told["walk"] = make_plan(cohort, local).walk
         like = next(w.model.parameters())
         return {n: v.to(like) for n, v in told.items() if n in local.listens}
-
-    def _exchange(
-        self, exchange: Exchange, ids: list[int], cohort: list[Client], start: Tree
-    ) -> tuple[Tree, Tree]:
-        """What is shared with the participants, and what they answered for it."""
-        if exchange.when == "before":
-            answers = self._survey(exchange, cohort, start)
-            known = {k: take(answers, row) for row, k in enumerate(ids)}
-        else:
-            answers, known = {}, self.known
-        if exchange.share is None:
-            return {}, answers
-        rows: dict[int, Tree] = {}
-        for g in sorted({self.homes[k] for k in ids}):
-            who = sorted(k for k in known if self.homes[k] == g)
-            mine = [k for k in ids if self.homes[k] == g]
-            if who:
-                told = stack([known[k] for k in who])
-            else:  # as many numbers as one client would tell
-                told = take(self._survey(exchange, cohort[:1], start), slice(0))
-            shared = exchange.share(told, who, mine)
-            rows |= {k: take(shared, i) for i, k in enumerate(mine)}
-        return stack([rows[k] for k in ids]), answers
 
     def _beside(
         self, ids: list[int], cohort: list[Client], given: Given, local: Local
@@ -306,40 +254,3 @@ class _Game:
         for g, now in enumerate(self.nexts):
             row |= {n if alone else f"{n}.{g}": v for n, v in now.said.items()}
         return row
-
-    def _judge(
-        self, t: int, row: dict, models: Tree
-    ) -> Generator[Request, Trained, Scores | None]:
-        """Test the groups' models on everything, or every client's on its own test."""
-        w, personal = self.world, self.method.personal
-        if w.tests is None and personal is nothing:
-            scores = evaluate(w.model, models, w.x_test, w.y_test, len(w.classes))
-            row["accuracy"] = float(scores.accuracy.mean())
-            row["loss"] = float(scores.loss.mean())
-            return scores
-        states = yield from self._personal(t, take(models, self.homes))
-        lists = w.tests or [torch.arange(len(w.x_test))] * len(w)
-        own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
-        accuracy, loss = own.accuracy, own.loss
-        self.history.clients = accuracy.cpu().numpy()
-        row["accuracy"], row["loss"] = float(accuracy.mean()), float(loss.mean())
-        row["worst"], row["spread"] = float(accuracy.min()), float(accuracy.std())
-        return None
-
-    def _personal(self, t: int, states: Tree) -> Generator[Request, Trained, Tree]:
-        """The models by which every client is judged, with a client axis."""
-        w, personal, everyone = self.world, self.method.personal, range(len(self.world))
-        if personal.adapt:
-            cohort = [Client(w.client(k), (self.play.seed, t, k)) for k in everyone]
-            given = Given(states, {}, {})
-            trained = yield Request(cohort, given, personal.adapt, counts=False)
-            return trained.states
-        kept = self.memories if personal.kept else self.own
-        for k in everyone if personal.kept or personal.beside else ():
-            if k in kept.of:
-                mine = kept.of[k]
-                if personal.kept:
-                    mine = named(mine, personal.kept)
-                for n, v in mine.items():
-                    states[n][k] = v.to(states[n])
-        return states

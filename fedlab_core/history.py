@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from fedlab_core.engine import Trained
+from fedlab_core.engine import Client, Trained
 from fedlab_core.errors import require
+from fedlab_core.local import Given, Local
 from fedlab_core.method import Method, Next
 from fedlab_core.metrics import Scores
 from fedlab_core.tree import Tree
@@ -106,3 +107,13 @@ def draw_participants(
         return list(range(clients))
     rng = np.random.default_rng([seed, t, 0x5E1EC7])
     return sorted(int(k) for k in rng.choice(clients, take_part, replace=False))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run wants trained: clients, what they are given, and how."""
+
+    cohort: list[Client]
+    given: Given
+    local: Local
+    counts: bool = True  # whether it is a round of its own

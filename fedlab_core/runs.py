@@ -10,8 +10,8 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from fedlab_core.engine import Trained, train
-from fedlab_core.federation import Request, simulate
-from fedlab_core.history import History, Run
+from fedlab_core.federation import simulate
+from fedlab_core.history import History, Request, Run
 from fedlab_core.local import Given
 from fedlab_core.method import Method
 from fedlab_core.settings import kind, merge
