@@ -212,9 +212,98 @@ def test_the_model_and_how_far_clients_are_from_each_other():
 
 @pytest.mark.parametrize("name", OBSERVERS)
 def test_every_observer_sees_numbers_of_a_real_round(name):
-    setting = replace(TINY, scenario={"clients": 3, "alpha": 5.0})
+    setting = replace(
+        TINY, method="rfedavg-plus", scenario={"clients": 3, "alpha": 5.0}
+    )
     look = watching([f"{name}.x"])
     run = run_of(setting, 0, observe=look)
     (h,) = fl.run_all([run], progress=False)
     mine = {n: v for n, v in h.rows[-1].items() if n.startswith(f"{name}.")}
     assert mine and all(isinstance(v, float) for v in mine.values())
+
+
+# -- probes ------------------------------------------------------------------------
+
+
+def test_favour_sums_the_weights_of_all_rounds():
+    """Two rounds of two clients each; client 3 was never there."""
+    look = watching(["favour.size"])
+    first = round_of(ids=[0, 1], weights=[torch.tensor([0.9, 0.1])])
+    second = round_of(ids=[0, 2], weights=[torch.tensor([0.7, 0.3])])
+    look(first)
+    sizes = COUNTS.sum(1).numpy()
+    expected = np.corrcoef([1.6, 0.1, 0.3, 0], sizes)[0, 1]
+    assert look(second)["favour.size"] == pytest.approx(expected)
+
+
+def line_world(**more) -> Any:
+    """Two classes told apart by the sign of w x; client models are numbers w."""
+
+    class Sign(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, x):
+            return torch.stack([-self.weight * x[:, 0], self.weight * x[:, 0]], 1)
+
+    x = torch.tensor([[1.0], [2.0], [3.0], [-1.0]])
+    y = torch.tensor([1, 1, 1, 1])
+    counts = torch.tensor([[3, 3], [6, 0], [10, 90]])
+    world = World(model=Sign().eval(), x_test=x, y_test=y, counts=counts)
+    world.classes, world.parameters = ("a", "b"), {"weight"}
+    return round_of(world=world, ids=[0, 1, 2], **more)
+
+
+def test_the_mixture_of_two_clients_of_like_size():
+    """Worse -1 (a quarter right), better 3 (three quarters): right from w > 0 on.
+
+    w = -1 + 4 r is above 0 from r = .3 on in steps of .05, and a tie at .25.
+    """
+    models = {"weight": torch.tensor([3.0, -1.0, 9.0])}
+    now = line_world(trained=SimpleNamespace(states=models))
+    found = watching(["mixture.best"])(now)
+    assert found["mixture.best"] == pytest.approx(0.3)
+    assert found["mixture.gain"] == 0  # at one half, w = 1 is as good
+
+
+def test_the_clients_accuracy_beside_size_and_balance():
+    models = {"weight": torch.tensor([3.0, -1.0, 9.0])}
+    now = line_world(trained=SimpleNamespace(states=models))
+    found = watching(["local.size"])(now)
+    right, size = [0.75, 0.25, 0.75], [6, 6, 100]
+    assert found["local.size"] == pytest.approx(np.corrcoef(right, size)[0, 1])
+    away = [0, np.hypot(0.5, 0.5), np.hypot(0.4, 0.4)]
+    expected = -np.corrcoef(right, away)[0, 1]
+    assert found["local.balance"] == pytest.approx(expected)
+
+
+def test_the_triangle_of_three_clients():
+    """The loss of w = l0 0 + l1 (-1) + l2 1 falls with w up to some positive w."""
+    models = {"weight": torch.tensor([0.0, -1.0, 0.1])}
+    weights = [torch.tensor([0.25, 0.5, 0.25])]
+    scores = SimpleNamespace(loss=torch.tensor([5.0]))
+    now = line_world(
+        trained=SimpleNamespace(states=models), weights=weights, scores=scores
+    )
+    found = watching(["triangle.away"])(now)
+    assert found["triangle.first"] == 0 and found["triangle.away"] == 0.75
+    x = np.array([1.0, 2.0, 3.0, -1.0])
+    loss = np.log1p(np.exp(-2 * 0.1 * x)).mean()
+    assert found["triangle.less"] == pytest.approx(5 - loss, abs=1e-6)
+    assert watching(["triangle.away"])(line_world(scores=None)) == {}
+
+
+def test_what_shrinking_the_model_costs():
+    """At w = 1 the loss still falls, unless all is right: 1.1 is the best factor."""
+    now = line_world(after={"weight": torch.tensor([0.1])})
+    found = watching(["shrunk.best"])(now)
+    x = np.array([1.0, 2.0, 3.0, -1.0])
+    small, one = (np.log1p(np.exp(-2 * w * x)).mean() for w in (0.09, 0.1))
+    assert found["shrunk.best"] == pytest.approx(1.1)
+    assert found["shrunk.costs"] == pytest.approx(small - one, abs=1e-6)
+
+
+def test_curvature_is_looked_at_now_and_then():
+    look = watching(["curvature.top"])
+    assert look(line_world(number=3)) == {} and look(line_world(number=11)) == {}

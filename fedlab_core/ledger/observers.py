@@ -11,6 +11,8 @@ from torch import Tensor
 
 from fedlab_core.errors import require
 from fedlab_core.history import Round
+from fedlab_core.ledger import probes
+from fedlab_core.ledger.probes import Numbers, Observer, learnt
 from fedlab_core.metrics import (
     client_variance,
     coherence,
@@ -21,8 +23,6 @@ from fedlab_core.metrics import (
 from fedlab_core.metrics.labels import heterogeneity_coherence
 from fedlab_core.tree import Tree, flatten, norm, take
 
-Numbers = dict[str, float]
-Observer = Callable[[Round], Numbers]
 _SMALL = 0.01  # a parameter that counts as close to zero
 
 
@@ -93,12 +93,6 @@ def shares(now: Round) -> Numbers:
     return {"first": first, "coherence": float(like), "most": float(weights.max())}
 
 
-def learnt(now: Round) -> Tensor:
-    """The participants' weights, of one group."""
-    found = now.nexts[0].state.get("lambda", now.weights[0])
-    return found.detach().cpu().double()
-
-
 def model(now: Round) -> Numbers:
     """Norm of the model's parameters, and the share of them close to zero, in %.
 
@@ -125,6 +119,43 @@ def drift(now: Round) -> Numbers:
     return {"all": mean_divergence(models)} | layer_divergence(models, by="part")
 
 
+def fading() -> Observer:
+    """Divergence over the largest so far: first and last layer, features and head.
+
+    Paper: FedImpro Fig. 3.
+    """
+    most: Numbers = {}
+
+    def look(now: Round) -> Numbers:
+        names = now.world.parameters
+        models = {n: v for n, v in now.trained.states.items() if n in names}
+        layers = list(layer_divergence(models).values())
+        ends = {"first": layers[0], "last": layers[-1]}
+        found = layer_divergence(models, by="part") | ends
+        most.update({n: max(v, most.get(n, 0.0)) for n, v in found.items()})
+        return {n: v / most[n] if most[n] > 0 else 0.0 for n, v in found.items()}
+
+    return look
+
+
+def deltas(now: Round) -> Numbers:
+    """Bytes of mean features that a participant is sent: all of them, or their mean.
+
+    Paper: rFedAvg Table III.
+    """
+    told = now.uploads.get("delta")
+    if told is None:
+        return {}
+    one = 4 * told[0].numel()
+    return {"all": float(one * len(told)), "one": float(one)}
+
+
+def coalitions(now: Round) -> Numbers:
+    """How many groups there are, and the size of the largest."""
+    sizes = [now.homes.count(g) for g in set(now.homes)]
+    return {"number": float(len(sizes)), "largest": float(max(sizes))}
+
+
 def _of(observer: Observer) -> Callable[[], Observer]:
     return lambda: observer
 
@@ -136,6 +167,15 @@ OBSERVERS: dict[str, Callable[[], Observer]] = {
     "shares": _of(shares),
     "model": _of(model),
     "drift": _of(drift),
+    "local": _of(probes.local),
+    "mixture": _of(probes.mixture),
+    "triangle": _of(probes.triangle),
+    "shrunk": _of(probes.shrunk),
+    "curvature": _of(probes.curvature),
+    "favour": probes.favour,
+    "fading": fading,
+    "deltas": _of(deltas),
+    "coalitions": _of(coalitions),
 }
 
 
