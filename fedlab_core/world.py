@@ -56,6 +56,8 @@ class World:
 class Proxy:
     """Labelled samples that the server has, taken out of the test set.
 
+    Where clients have tests of their own, it takes what none of them has there.
+
     `per_class` of each class, or, with a long tail `rho`, from that number down to
     1/rho of it; then `resample` repeats the rarer ones until all are as many.
     """
@@ -98,11 +100,10 @@ def world(
     """Put data, split and model together; worlds on the same data share its tensors.
 
     `tests` gives every client test samples of its own, by their places in the test set;
-    `proxy` takes samples out of the test set for the server.
+    `proxy` takes samples out of the test set for the server, none of theirs.
     """
     counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
     x, y, x_test, y_test = _tensors(data, str(device))
-    require(not (tests and proxy), "tests and proxy both want the test set: choose one")
     fits = tests is None or len(tests) == len(partition)
     require(fits, f"tests must be one list for each of {len(partition)} clients")
     with torch.random.fork_rng(devices=[]):  # what it draws is not used
@@ -110,11 +111,21 @@ def world(
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known = None
     if proxy:
-        server, rest = (torch.from_numpy(i) for i in proxy.draw(data.y_test))
+        free = _nobodys(len(data.y_test), tests or ())
+        server, rest = (free[i] for i in proxy.draw(data.y_test[free]))
         known = (x_test[server], y_test[server])
-        x_test, y_test = x_test[rest], y_test[rest]
+        if tests is None:
+            x_test, y_test = x_test[rest], y_test[rest]
     kept = (x, y, x_test, y_test, partition, counts, data.classes)
     return World(model, make, *kept, own, known)
+
+
+def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
+    """The places in the test set that no client has in its own."""
+    taken = np.concatenate([np.zeros(0, int), *map(np.asarray, tests)])
+    free = np.setdiff1d(np.arange(size), taken)
+    require(len(free) > 0, "the clients' own tests leave no test sample for a proxy")
+    return free
 
 
 def world_of(

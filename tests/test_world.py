@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedlab_core import Dataset, Partition, build, iid, world
+from fedlab_core import Dataset, Partition, Proxy, build, iid, load, world
+from fedlab_core.errors import InputError
 
 
 def dataset(shape, mean, std):
@@ -42,6 +43,28 @@ def test_a_world_knows_who_holds_what():
     w = world(data, Partition("by hand", {}, held), build("mlp", data.shape, 3))
     assert len(w) == 2 and w.counts.tolist() == [[2, 1, 0], [0, 0, 1]]
     assert w.classes == ("a", "b", "c")
+
+
+def _tested(tests, **asked):
+    data = load("letters", n_train=60, n_test=100)
+    make = build("mlp", data.shape, 10, hidden=(8,))
+    return world(data, iid(data.y_train, 2), make, tests=tests, proxy=Proxy(**asked))
+
+
+def test_a_proxy_takes_no_sample_that_a_client_is_tested_on():
+    """Clients have the first 60 of 100: the server's come from the other 40."""
+    w = _tested([np.arange(30), np.arange(30, 60)], per_class=1)
+    assert w.proxy is not None and w.tests is not None
+    images, labels = w.proxy
+    assert sorted(labels.tolist()) == list(range(10))
+    assert len(w.x_test) == 100, "the clients' places must go on to mean the same"
+    places = [int((w.x_test == image).flatten(1).all(1).nonzero()) for image in images]
+    assert min(places) >= 60 and w.y_test[places].tolist() == labels.tolist()
+
+
+def test_a_proxy_needs_a_test_sample_that_nobody_has():
+    with pytest.raises(InputError, match="leave no test sample for a proxy"):
+        _tested([np.arange(50), np.arange(50, 100)])
 
 
 def test_the_global_generator_and_the_data_are_left_alone():
