@@ -13,6 +13,7 @@ import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_core.ledger import Cell, Setting, Store, Table, jobs, play, play_all
 from fedlab_core.ledger import cells as cells_of
+from fedlab_core.ledger import player
 from fedlab_core.ledger.build import data_of, local_of, method_of, run_of, scenario_of
 from fedlab_core.ledger.cells import canonical, digest
 from fedlab_core.ledger.measures import measure
@@ -335,6 +336,31 @@ def test_a_paired_metric_is_of_two_runs():
     ends = [h.clients for h in fl.run_all([mine, local], progress=False)]
     assert ends[0] is not None and ends[1] is not None
     assert line["value"] == pytest.approx((ends[0] > ends[1]).mean())
+
+
+def test_a_run_that_several_cells_compare_with_is_trained_once(tmp_path, monkeypatch):
+    world = {"kind": "iid", "scenario": {"clients": 4, "own_test": 0.2}}
+    pair = [replace(TINY, method=m, **world) for m in ("fedavg", "local")]
+    alone = cell(pair[1], row="Local", metric="acc")
+    paired = {"metric": "ipr", "against": {"tiny": pair[1]}}
+    cells = [alone, cell(pair[0], metric="acc"), cell(pair[0], row="gain", **paired)]
+    waiting, trained, ticks = jobs(cells, "tiny", (0, 1), Found()), [], []
+    assert len(waiting) == 3
+
+    def counted(runs, **more):
+        trained.append([r.method.name for r in runs])
+        return fl.run_all(runs, **more)
+
+    monkeypatch.setattr(player, "run_all", counted)
+    played = play_all(waiting, Store(tmp_path), tick=lambda: ticks.append(1))
+    lines = [line for _, found in played for line in found]
+    assert trained == [["Local", "Local"], ["FedAvg", "FedAvg"]]
+    assert len(ticks) == sum(job.rounds for job in waiting)  # the bar gets to its end
+    # what is beside it changes no bit of a line
+    (other, _) = play(waiting[2])
+    assert isinstance(other, dict) and isinstance(lines[-2], dict)
+    same = ("value", "curve", "clients", "key", "seed", "metrics")
+    assert [other[n] for n in same] == [lines[-2][n] for n in same]
 
 
 def test_verify_plays_a_line_again_and_finds_a_wrong_one():

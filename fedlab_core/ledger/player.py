@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from fedlab_core.errors import InputError, require
-from fedlab_core.history import History, Round
+from fedlab_core.history import History, Round, Run
 from fedlab_core.ledger.build import run_of
 from fedlab_core.ledger.cells import Cell, Setting
 from fedlab_core.ledger.measures import column, column_of, measure, seen
@@ -36,6 +36,12 @@ class Job:
     settings: tuple[Setting, ...]  # the cells' own, and one to compare it with
     seeds: tuple[int, ...]
     cells: tuple[Cell, ...]
+
+    @property
+    def name(self) -> str:
+        """Its first cell, and how many more there are."""
+        first, *others = self.cells
+        return f"{first.name} and {len(others)} more" if others else first.name
 
     @property
     def rounds(self) -> int:
@@ -76,11 +82,73 @@ def jobs(
     return made
 
 
-def play(job: Job, device: str = "cpu", tick: Tick | None = None) -> list[Line]:
-    """Train a job's runs side by side; one line for each of its cells and seeds."""
+@dataclass(frozen=True)
+class Played:
+    """A setting's runs, one a seed, what came of them, and seconds a run."""
 
+    runs: list[Run]
+    histories: list[History]
+    seconds: float
+
+
+# What was trained last, by setting, seeds and what was watched: a run that several
+# jobs compare with is trained once.
+Recent = dict[tuple, Played]
+_RECENT = 4
+
+
+def play(
+    job: Job,
+    device: str = "cpu",
+    tick: Tick | None = None,
+    recent: Recent | None = None,
+) -> list[Line]:
+    """Train a job's settings; one line for each of its cells and seeds."""
+    return trained(job, device, tick, recent)[0]
+
+
+def trained(
+    job: Job,
+    device: str = "cpu",
+    tick: Tick | None = None,
+    recent: Recent | None = None,
+) -> tuple[list[Line], list[Run], list[History]]:
+    """As `play`, with the runs of the job's own setting, and what came of them.
+
+    The seeds of a setting are one cohort, and settings are trained one by one: a line
+    does not depend on what its cell is compared with.
+    """
     columns = [name for cell in job.cells if (name := column_of(cell.metric))]
+    recent = {} if recent is None else recent
+    both = []
+    for s in job.settings:
+        at = (s.key, job.seeds, tuple(sorted(set(columns))), device)
+        if at not in recent:
+            recent[at] = _played(s, job.seeds, columns, device, tick)
+        elif tick:
+            for _ in range(len(job.seeds) * s.rounds):
+                tick()
+        both.append(recent[at])
+        while len(recent) > _RECENT:
+            del recent[next(iter(recent))]
+    own, *others = both
+    other = others[0].histories if others else [None] * len(job.seeds)
+    about = _about(device, own.seconds) | {"together": list(job.seeds)}
+    lines = [
+        _line(cell, job.scale, h, beside, about)
+        for h, beside in zip(own.histories, other, strict=True)
+        for cell in job.cells
+    ]
+    return lines, own.runs, own.histories
 
+
+def _played(
+    s: Setting,
+    seeds: Sequence[int],
+    columns: Sequence[str],
+    device: str,
+    tick: Tick | None,
+) -> Played:
     def observer() -> Callable[[Round], dict]:
         look = watching(columns)
 
@@ -91,18 +159,10 @@ def play(job: Job, device: str = "cpu", tick: Tick | None = None) -> list[Line]:
 
         return observe
 
-    runs = [run_of(s, k, device, observer()) for s in job.settings for k in job.seeds]
+    runs = [run_of(s, seed, device, observer()) for seed in seeds]
     begun = time.perf_counter()
     histories = run_all(runs, progress=False)
-    seconds = (time.perf_counter() - begun) / len(runs)
-    n = len(job.seeds)
-    own, other = histories[:n], histories[n:]
-    about = _about(device, seconds) | {"together": list(job.seeds)}
-    return [
-        _line(cell, job.scale, h, other[i] if other else None, about)
-        for i, h in enumerate(own)
-        for cell in job.cells
-    ]
+    return Played(runs, histories, (time.perf_counter() - begun) / len(runs))
 
 
 def _line(
@@ -123,7 +183,7 @@ def _about(device: str, seconds: float) -> dict[str, Any]:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     about = {"seconds": round(seconds, 3), "device": kind, "torch": torch.__version__}
     threads = torch.get_num_threads()
-    return about | {"threads": threads, "commit": _commit(), "date": now}
+    return about | {"threads": threads, "commit": commit(), "date": now}
 
 
 def _processor() -> str:
@@ -131,7 +191,7 @@ def _processor() -> str:
 
 
 @lru_cache(maxsize=1)
-def _commit() -> str:
+def commit() -> str:
     """The commit of the core, with a plus if files differ from it."""
     asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     here = Path(__file__).parent
@@ -140,6 +200,13 @@ def _commit() -> str:
     except OSError:
         return "unknown"
     return done.stdout.strip() or "unknown"
+
+
+def keep(store: Store, lines: Sequence[Line]) -> None:
+    """Store a job's lines, each in the file of its table."""
+    tables = dict.fromkeys((v["paper"], v["table"]) for v in lines)
+    for at in tables:
+        store.append([v for v in lines if (v["paper"], v["table"]) == at])
 
 
 def play_all(
@@ -156,18 +223,18 @@ def play_all(
     With a `budget` in seconds, no job is begun that would outlast it at the pace of
     those before it. A job whose data are missing is refused, and the next one begun.
     """
-    begun, rounds = clock(), 0
+    begun, rounds, recent = clock(), 0, Recent()
     for job in waiting:
         spent = clock() - begun
         pace = spent / rounds if rounds else 0.0
         if budget is not None and spent + pace * job.rounds > budget:
             return
         try:
-            lines = play(job, device, tick)
+            lines = play(job, device, tick, recent)
         except InputError as error:
             yield job, str(error)
             continue
-        store.append(lines)
+        keep(store, lines)
         rounds += job.rounds
         yield job, lines
 
@@ -192,20 +259,25 @@ class Check:
         return f"{word}: {where}, {seed}: {v['value']} again {self.again} ({how})"
 
 
+def alone(cell: Cell, scale: str, seeds: Sequence[int]) -> Job:
+    """The job of one cell."""
+    settings = [cell.settings[scale]]
+    if scale in cell.against:
+        settings.append(cell.against[scale])
+    return Job(scale, tuple(settings), tuple(seeds), (cell,))
+
+
 def verify(cell: Cell, line: Line, device: str, tolerance: float) -> Check:
     """Play a stored line's job again, with the seeds that it was played with.
 
     The number must be the same on the same kind of device with the same torch and
     threads, and within the tolerance (in the cell's unit) on another.
     """
-    scale, seeds = line["scale"], tuple(line["together"])
-    settings = [cell.settings[scale]]
-    if scale in cell.against:
-        settings.append(cell.against[scale])
+    seeds = tuple(line["together"])
     require(
         line["seed"] in seeds, f"{cell.name}: a line that was played without itself"
     )
-    lines = play(Job(scale, tuple(settings), seeds, (cell,)), device)
+    lines = play(alone(cell, line["scale"], seeds), device)
     again = next(v for v in lines if v["seed"] == line["seed"])
     exact = all(again[k] == line.get(k) for k in ("device", "torch", "threads"))
     old, new = line["value"], again["value"]
