@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Cell, Setting, Store, Table, jobs, play, play_all
+from fedlab_core.ledger import Cell, Setting, Store, Table, jobs, play, play_all, player
 from fedlab_core.ledger import cells as cells_of
-from fedlab_core.ledger import player
 from fedlab_core.ledger.build import data_of, local_of, method_of, run_of, scenario_of
 from fedlab_core.ledger.cells import canonical, digest
 from fedlab_core.ledger.measures import measure
