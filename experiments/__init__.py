@@ -22,8 +22,8 @@ TABLES: dict[str, Table] = {
 # What each paper says beats what, judged by seeds that both were played with.
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "feddisco": (),
-    "fedimpro": (),
-    "fedcollab": (),
+    "fedimpro": fedimpro.CLAIMS,
+    "fedcollab": fedcollab.CLAIMS,
     "fedlaw": (),
-    "rfedavg": (),
+    "rfedavg": rfedavg.CLAIMS,
 }

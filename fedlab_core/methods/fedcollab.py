@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from fedlab_core.errors import require
@@ -40,6 +41,7 @@ from fedlab_core.world import World
 Matrix = Tensor | np.ndarray | Sequence[Sequence[float]]
 Sizes = Tensor | np.ndarray | Sequence[int] | Sequence[float]
 _LEAST = 1e-12  # a smaller gain is rounding
+IGNORED = ("quantities", "distances")
 
 
 def capacity_and_shift(
@@ -258,6 +260,11 @@ def _check(D: Matrix, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
     return d, m
 
 
+def _check_ignore(ignore: str) -> None:
+    known = f"ignore is one of {', '.join(IGNORED)} or nothing, not {ignore!r}"
+    require(ignore in ("", *IGNORED), known)
+
+
 @dataclass(frozen=True, eq=False)
 class Collaboration:
     """What FedCollab found in a world: to train with, and to look at."""
@@ -273,31 +280,45 @@ def collaborate(
     *,
     restarts: int = 100,
     merge: bool = True,
+    ignore: str = "",
     seed: int = 0,
     **options: Any,
 ) -> Collaboration:
     """Estimate all distances in a world and solve; `options` are of `distances`.
 
     The groups are fixed: several methods can train in them without estimating again.
+    To see what each is good for, `ignore` makes all "quantities" or "distances" alike.
     """
+    _check_ignore(ignore)
     D = distances(world, seed=seed, **options)
-    sizes = world.counts.sum(1)
-    found = solve(D, sizes, C, restarts=restarts, merge=merge, seed=seed)
+    given, sizes = D, world.counts.sum(1).double()
+    if ignore == "quantities":
+        sizes = torch.full_like(sizes, float(sizes.mean()))
+    if ignore == "distances":
+        apart = 1 - torch.eye(len(D), dtype=D.dtype)
+        given = apart * D.sum() / apart.sum().clamp(min=1)
+    found = solve(given, sizes, C, restarts=restarts, merge=merge, seed=seed)
     return Collaboration(Groups.fixed(found.coalitions, "fedcollab"), found, D)
 
 
 def FedCollab(
-    C: float = 10.0, *, restarts: int = 100, merge: bool = True, **options: Any
+    C: float = 10.0,
+    *,
+    restarts: int = 100,
+    merge: bool = True,
+    ignore: str = "",
+    **options: Any,
 ) -> Groups:
     """Coalitions that are found when a run begins; `options` are of `distances`."""
     require(math.isfinite(C) and C >= 0, f"C must be a number of 0 or more, not {C}")
     require(restarts >= 1, f"restarts must be 1 or more, not {restarts}")
+    _check_ignore(ignore)
     known = list(inspect.signature(distances).parameters)[1:-1]  # not world, seed
     strange = ", ".join(sorted(set(options) - set(known)))
     require(not strange, f"unknown option {strange}: choose from {', '.join(known)}")
 
     def begin(world: World, seed: int) -> Homes:
-        how = {"restarts": restarts, "merge": merge, "seed": seed}
+        how = {"restarts": restarts, "merge": merge, "seed": seed, "ignore": ignore}
         return collaborate(world, C, **how, **options).solution.homes
 
     return Groups("fedcollab", begin)

@@ -1,0 +1,47 @@
+"""Every claim is about cells that are declared, and can be judged somewhere."""
+
+import pytest
+
+from experiments import CLAIMS, PAPERS, TABLES
+
+ALL = [claim for claims in CLAIMS.values() for claim in claims]
+
+
+def test_claims_have_names_of_their_own():
+    assert set(CLAIMS) == set(PAPERS)
+    paths = [claim.path for claim in ALL]
+    assert len(set(paths)) == len(paths)
+    assert all(claim.paper == paper for paper, cs in CLAIMS.items() for claim in cs)
+
+
+@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.path)
+def test_a_claim_compares_two_declared_cells(claim):
+    one, other = claim.cell, claim.beside
+    for cell in (one, other):
+        assert TABLES[f"{cell.paper}/{cell.table}"].at(cell.row, cell.column) is cell
+    common = one.settings.keys() & other.settings.keys()
+    assert common - {"tiny"} or one.lacks, "it could be judged at no scale"
+    for scale in common - {"tiny"}:
+        assert one.key(scale) != other.key(scale), "a cell beside itself"
+    assert one.better == other.better
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_has_claims_that_small_runs_can_judge(paper):
+    small = [c for c in CLAIMS[paper] if "small" in c.cell.settings]
+    assert len(small) >= 8
+
+
+def test_the_main_claims_are_there():
+    said = {claim.path: claim for claim in ALL}
+    silo = said["rfedavg/rFedAvg+, MNIST 0 %, across silos"]
+    assert silo.gain == pytest.approx(0.95) and silo.sign == 1
+    cost = said["rfedavg/cost"]
+    assert cost.sign == -1 and cost.gain == 2808 - 56160
+    impro = said["fedimpro/FedAvg, FMNIST, a=0.1, E=1, K=10"]
+    assert impro.gain == pytest.approx(90.83 - 88.67)
+    assert said["fedimpro/less divergence"].sign == -1
+    collab = said["fedcollab/Local, label shift, FMNIST"]
+    assert collab.gain == pytest.approx(0.9247 - 0.8580)
+    gains = said["fedcollab/who gains, label shift, FMNIST"]
+    assert gains.cell.paper_value == 1.0

@@ -1,0 +1,61 @@
+"""FedCollab without one of the two things that it goes by."""
+
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedlab_core.errors import InputError
+from fedlab_core.methods.fedcollab import FedCollab, collaborate, solve
+
+# Two large clients and two small ones; the pairs (0, 2) and (1, 3) are close.
+SIZES = [400, 400, 20, 20]
+D = np.array(
+    [
+        [0.0, 0.3, 0.1, 0.6],
+        [0.3, 0.0, 0.6, 0.1],
+        [0.1, 0.6, 0.0, 0.5],
+        [0.6, 0.1, 0.5, 0.0],
+    ]
+)
+
+
+@pytest.fixture
+def four(monkeypatch) -> Any:
+    module = import_module("fedlab_core.methods.fedcollab")
+    monkeypatch.setattr(module, "distances", lambda world, seed: torch.from_numpy(D))
+    return SimpleNamespace(counts=torch.tensor([[m // 2, m // 2] for m in SIZES]))
+
+
+@pytest.mark.parametrize("C", (0.5, 2.0, 4.0, 8.0, 30.0))
+def test_what_is_ignored_is_alike_for_all(four, C):
+    mean = np.full_like(D, D.sum() / 12)
+    np.fill_diagonal(mean, 0)
+    for ignore, d, m in (
+        ("", D, SIZES),
+        ("quantities", D, [210] * 4),
+        ("distances", mean, SIZES),
+    ):
+        got = collaborate(four, C, restarts=5, ignore=ignore).solution
+        want = solve(d, m, C, restarts=5)
+        assert got.homes == want.homes and got.cost == pytest.approx(want.cost)
+
+
+@pytest.mark.parametrize(
+    ("ignore", "C", "homes"),
+    [("quantities", 2.0, [0, 1, 2, 3]), ("distances", 4.0, [0, 1, 0, 0])],
+)
+def test_each_of_the_two_matters(four, ignore, C, homes):
+    """Small ones need others, and the right ones: with both known, a pair each."""
+    assert FedCollab(C, restarts=5).begin(four, 0) == [0, 1, 0, 1]
+    assert FedCollab(C, restarts=5, ignore=ignore).begin(four, 0) == homes
+
+
+def test_nothing_else_can_be_ignored(four):
+    with pytest.raises(InputError, match="ignore is one of quantities, distances"):
+        FedCollab(5.0, ignore="labels")
+    with pytest.raises(InputError, match="or nothing, not 'labels'"):
+        collaborate(four, ignore="labels")
