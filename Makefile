@@ -13,7 +13,7 @@ TESTED := $(wildcard fedlab_core experiments book_checks tools tests benchmarks 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test serve lab bench lock clean executed assets
+.PHONY: help book test serve lab wheel bench lock clean executed assets
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -45,6 +45,13 @@ serve: ## serve _build/html on PORT (8000)
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks
+
+wheel: $(READY) ## build the core as a package into _build/dist
+	@rm -rf build _build/dist
+	@$(BIN)/python -m pip wheel --quiet --no-deps \
+		--wheel-dir _build/dist .
+	@rm -rf build
+	@ls _build/dist/*.whl
 
 bench: $(READY) ## measure our speed against others' (a quarter of an hour)
 	@$(BIN)/python -m benchmarks

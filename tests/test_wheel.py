@@ -1,0 +1,95 @@
+"""The core as a package, installed away from the repository."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+import fedlab_core
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("fedlab_core", "experiments", "book_checks")
+FIVE_LINES = """
+import fedlab_core as fl
+data = fl.load("letters", n_train=200, n_test=50)
+split = fl.dirichlet(data.y_train, clients=4, alpha=0.5)
+world = fl.world(data, split, fl.build("mlp", data.shape, len(data.classes)))
+history = fl.federate(world, fl.feddisco(fl.Local(lr=0.1, epochs=1)), rounds=2)
+assert history.accuracy() > 0.1
+print(fl.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Built from a copy, so that nothing is left in the repository."""
+    source, to = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for name in PACKAGES:
+        unneeded = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, source / name, ignore=unneeded)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    as_it_is = ["--no-build-isolation"] if _has_setuptools() else []
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    done = subprocess.run(
+        [*command, *as_it_is, "--wheel-dir", str(to), str(source)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = to.glob("*.whl")
+    return found
+
+
+def _has_setuptools() -> bool:
+    """One that is new enough to build with; else pip fetches one."""
+    try:
+        return int(version("setuptools").split(".")[0]) >= 77
+    except PackageNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def away(wheel: Path, tmp_path_factory) -> Path:
+    """A folder that holds nothing but what the wheel brings."""
+    folder = tmp_path_factory.mktemp("away")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def python(away: Path, *arguments: str) -> str:
+    there = {**os.environ, "PYTHONPATH": str(away), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=away.parent,
+        env=there,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_it_has_the_version_and_everything_in_it(wheel: Path, away: Path):
+    assert wheel.name == f"fedlab_core-{fedlab_core.__version__}-py3-none-any.whl"
+    inside = {p.relative_to(away) for p in away.rglob("*.py")}
+    ours = {p.relative_to(ROOT) for n in PACKAGES for p in (ROOT / n).rglob("*.py")}
+    assert inside == ours
+
+
+def test_it_runs_away_from_the_repository(away: Path):
+    assert python(away, "-c", FIVE_LINES).startswith(str(away))
+
+
+def test_its_command_line_runs_there(away: Path):
+    said = python(away, "-m", "fedlab_core", "--version")
+    assert said == fedlab_core.__version__
+    assert "feddisco/table1" in python(away, "-m", "fedlab_core", "tables")

@@ -1,0 +1,117 @@
+"""What runs elsewhere cannot be tried here; what can be said of it beforehand is."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".github" / "workflows"
+EVENTS = {"pull_request", "push", "schedule", "workflow_dispatch"}
+KEYS = {"name", "on", "permissions", "concurrency", "jobs"}
+JOB_KEYS = {
+    "needs", "if", "runs-on", "timeout-minutes", "permissions", "environment", "steps",
+}  # fmt: skip
+STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
+PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40}")
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with a workflow, as far as its text says."""
+    flow = yaml.load(text, Loader=yaml.BaseLoader)  # keeps `on` a word
+    found = [f"unknown key {key}" for key in flow.keys() - KEYS]
+    found += [f"unknown event {event}" for event in flow["on"].keys() - EVENTS]
+    if flow.get("permissions") != {"contents": "read"}:
+        found.append("may do more than read")
+    for name, job in flow["jobs"].items():
+        found += [f"{name}: unknown key {key}" for key in job.keys() - JOB_KEYS]
+        if "timeout-minutes" not in job:
+            found.append(f"{name}: no time limit")
+        needed = job.get("needs", [])
+        needed = [needed] if isinstance(needed, str) else needed
+        found += [f"{name}: needs {n}" for n in needed if n not in flow["jobs"]]
+        for step in job["steps"]:
+            found += [f"{name}: unknown key {key}" for key in step.keys() - STEP_KEYS]
+            if ("uses" in step) == ("run" in step):
+                found.append(f"{name}: a step that neither uses nor runs, or both")
+            if "uses" in step and not PINNED.fullmatch(step["uses"]):
+                found.append(f"{name}: {step['uses']} is not pinned to a commit")
+    for line in text.splitlines():
+        if "uses:" in line and not re.search(r"# v\d+\.\d+\.\d+$", line):
+            found.append(f"no version beside: {line.strip()}")
+    return found
+
+
+def commands(path: Path) -> list[str]:
+    jobs = yaml.safe_load(path.read_text())["jobs"].values()
+    return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+FLOWS = sorted(FOLDER.glob("*.yml"))
+
+
+def test_there_are_three():
+    assert [path.stem for path in FLOWS] == ["publish", "test", "weekly"]
+
+
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_workflow_is_sound(path: Path):
+    assert problems(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_what_it_runs_is_there(path: Path):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert ".ci/run" in commands(path)
+    for command in commands(path):
+        for target in re.findall(r"\bmake (\w+)", command):
+            assert target in targets
+        for module in re.findall(r"-m tools\.(\w+)", command):
+            assert (ROOT / "tools" / f"{module}.py").is_file()
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+SOUND = """\
+name: x
+on: {push: {}}
+permissions: {contents: read}
+jobs:
+  one:
+    runs-on: ubuntu-24.04
+    timeout-minutes: 5
+    steps:
+      - run: make test
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("name: x", "name: x\nstrategy: 1", "unknown key strategy"),
+        ("push", "pushed", "unknown event pushed"),
+        ("contents: read", "contents: write", "may do more than read"),
+        ("    timeout-minutes: 5\n", "", "one: no time limit"),
+        ("    runs-on", "    needs: two\n    runs-on", "one: needs two"),
+        ("run: make test", "name: idle", "one: a step that neither uses nor runs"),
+        ("run: make test", "uses: actions/checkout@v4  # v4.0.0", "not pinned"),
+        ("run: make test", f"uses: a/b@{'0' * 40}", "no version beside"),
+    ],
+)
+def test_what_is_wrong_is_found(old: str, new: str, said: str):
+    assert problems(SOUND) == []
+    assert any(said in found for found in problems(SOUND.replace(old, new)))
+
+
+def test_binder_installs_what_the_core_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {re.split("[><=]", line)[0] for line in project["dependencies"]}
+    environment = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text())
+    there = {re.split("[><=]", line)[0] for line in environment["dependencies"]}
+    there |= {"torch"} if "pytorch-cpu" in there else set()
+    assert wanted - there == set()
+    assert {"jupyterlab", "pip", "setuptools"} <= there
+    script = ROOT / ".binder" / "postBuild"
+    assert script.stat().st_mode & 0o111
+    assert "--no-deps" in script.read_text()
