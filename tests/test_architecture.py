@@ -53,12 +53,14 @@ FLOW = [
     {"ledger.measures"},
     {"ledger.cells"},
     {"ledger.build"},
-    {"ledger.player", "ledger.show", "ledger.claims"},
+    {"ledger.player", "ledger.show", "ledger.claims", "ledger.trace"},
     {"ledger.__init__"},
     {"ledger.command"},
+    {"ledger.book"},
     {"__init__"},
     {"figures", "pages"},
-    {"plots", "widgets"},
+    {"plots", "widgets", "ledger.markup"},
+    {"ledger.claimed", "ledger.curves", "ledger.pictures"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(FLOW) for name in names}

@@ -1,8 +1,9 @@
 """Execute every notebook once; the copies are what the site shows and nbval checks.
 
 A copy is kept as long as nothing that determines its outputs has changed: the notebook,
-the core, the checks, the results it reads, the lock file, the parameters, and the
-versions of Python and PyTorch. A cell that fails ends the build and leaves no copy.
+the core, the experiments, the checks, the results it reads, the lock file, the
+parameters, and the versions of Python and PyTorch. A cell that fails ends the build and
+leaves no copy.
 """
 
 import argparse
@@ -32,6 +33,7 @@ THREADS = "2"
 CELL_TIMEOUT_S = 600
 DETERMINING = (
     "fedlab_core/**/*.py",
+    "experiments/**/*.py",
     "book_checks/**/*.py",
     "results/**/*",
     "notebooks/*.csv",

@@ -89,3 +89,18 @@ window.addEventListener("load", () => {
   renewWithdrawnRoles();
   schedule();
 });
+
+// A link to something folded opens it: from a number of the ledger to its command.
+function unfold(hash) {
+  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  const fold = target && target.closest("details");
+  if (!fold) return;
+  fold.open = true;
+  target.scrollIntoView({ block: "center" });
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='#']");
+  if (link) requestAnimationFrame(() => unfold(link.hash));
+});
+window.addEventListener("load", () => unfold(location.hash));

@@ -1,0 +1,150 @@
+"""The papers' claims beside what was found, and the card at the end of a chapter."""
+
+import html
+import inspect
+import math
+from collections.abc import Sequence
+
+from IPython.display import HTML
+
+from fedlab_core.ledger import verdict as rule
+from fedlab_core.ledger.book import NAMES, Book, opened
+from fedlab_core.ledger.cells import Cell
+from fedlab_core.ledger.claims import Judged, judged
+from fedlab_core.ledger.markup import folded, grid, page, theirs, verdict_cell, wide
+from fedlab_core.ledger.store import Line
+from fedlab_core.ledger.trace import command, lines_of, trace
+
+_HEAD = ("paper: gain", "our gain", "tolerance", "scale, seeds", "verdict")
+_esc = html.escape
+
+
+def claims_of(book: Book, paper: str, tables: Sequence[str] = ()) -> HTML:
+    """A paper's claims, or those drawn from some of its tables, each with its runs."""
+    rows = found(book, paper, tables)
+    if not rows:
+        return HTML("<p>No claim of this paper is declared yet.</p>")
+    body = [_row(j, book, f"{paper}-claim-{i}") for i, j in enumerate(rows)]
+    caption = (
+        f"{NAMES.get(paper, paper)}'s claims as differences between two cells. Ours: "
+        "mean over seeds, paired, with its 95 % interval; small: from, to."
+    )
+    runs = [(f"{paper}-claim-{i}", j) for i, j in enumerate(rows) if j.verdict.n]
+    items = "".join(f'<li id="{at}">{_made(j, book)}</li>' for at, j in runs)
+    traces = ""
+    if items:
+        said = f"How each of these {len(runs)} gains was made"
+        traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
+    table = grid(_HEAD, body, caption, "fl-cells fl-claims")
+    return HTML(f'<div class="fl-ledger">{table}{traces}</div>')
+
+
+def found(book: Book, paper: str, tables: Sequence[str] = ()) -> list[Judged]:
+    """The verdicts on a paper's claims, at the largest scale of each."""
+    claims = book.claims.get(paper, ())
+    wanted = [c for c in claims if not tables or c.cell.table in tables]
+    return judged(wanted, book.found)
+
+
+def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
+    """The reproducibility card: claims beside findings, machine, time, rule, command.
+
+    With names of tables, only the claims that are drawn from these.
+    """
+    book = book or opened()
+    rows = found(book, paper, tables)
+    done = [line for j in rows for line in _lines(j, book)]
+    made = "Nothing of this has been measured yet."
+    if done:
+        t = trace(done)
+        made = f"Measured on {_esc(t.text)} of computing for both sides of each claim."
+    link = f'<a href="{page(paper)}">every table of the paper, with its curves</a>'
+    again = f"python -m fedlab_core claims {paper}"
+    text = (
+        f"<p>{made} In the ledger: {link}. The same in a terminal: "
+        f"<code>{again}</code></p>"
+    )
+    inside = claims_of(book, paper, tables).data
+    rules = folded("The rule of the verdicts, fixed before any run", ruled())
+    return HTML(f'<div class="fl-card-of">{inside}{text}{rules}</div>')
+
+
+def ruled() -> str:
+    """The rule of the verdicts, as the module that applies it says it."""
+    parts = []
+    for block in (inspect.getdoc(rule) or "").split("\n\n"):
+        if block.startswith("- "):
+            items = " ".join(block[2:].split()).split("; - ")
+            body = "".join(f"<li>{_esc(item)}</li>" for item in items)
+            parts.append(f"<ul>{body}</ul>")
+        else:
+            parts.append(f"<p>{_esc(' '.join(block.split()))}</p>")
+    return "".join(parts)
+
+
+def _row(j: Judged, book: Book, anchor: str) -> str:
+    c, v = j.claim, j.verdict
+    where = f"<small>{_esc(c.cell.where)}</small>"
+    mine = "–"
+    if v.n:
+        ends = " ".join(_mean(cell, j, book) for cell in (c.beside, c.cell))
+        low, high = ends.split(" ")
+        gain = _signed(v.mean, c.cell.unit)
+        half = f" ± {_plain(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
+        mine = f'<a href="#{anchor}">{gain}{half}</a><br><small>{low}, {high}</small>'
+    scale = f"{j.scale}, {v.n}" if v.n else "–"
+    return wide(f"{_esc(c.sentence)} {where}", len(_HEAD)) + (
+        f'<tr><td>{_theirs(j)}</td><td class="fl-ours">{mine}</td>'
+        f"<td>{c.tolerance:g}</td><td>{scale}</td>{verdict_cell(v.word)}</tr>"
+    )
+
+
+def _theirs(j: Judged) -> str:
+    """The paper's gain, and the two numbers that it is between."""
+    c = j.claim
+    if c.gain is None:
+        return {1: "above", -1: "below", 0: "as high"}[c.sign]
+    said = _signed(c.gain, c.cell.unit)
+    if c.beside.paper_value is None or c.cell.paper_value is None:
+        return said
+    return f"{said}<br><small>{theirs(c.beside)}, {theirs(c.cell)}</small>"
+
+
+def _plain(value: float, unit: str) -> str:
+    return f"{value:.{2 if unit == '%' else 3}f}"
+
+
+def _signed(value: float, unit: str) -> str:
+    return f"{value:+.{2 if unit == '%' else 3}f}"
+
+
+def _mean(cell: Cell, j: Judged, book: Book) -> str:
+    """The mean over the seeds that both sides were played with."""
+    both = [set(_values(side, j, book)) for side in (j.claim.cell, j.claim.beside)]
+    mine = _values(cell, j, book)
+    values = [mine[k] for k in both[0] & both[1]]
+    return _plain(sum(values) / len(values), cell.unit) if values else "–"
+
+
+def _values(cell: Cell, j: Judged, book: Book) -> dict[int, float]:
+    lines = lines_of(cell, j.scale, book.found)
+    return {v["seed"]: v["value"] for v in lines if v["value"] is not None}
+
+
+def _lines(j: Judged, book: Book) -> list[Line]:
+    sides = (j.claim.cell, j.claim.beside)
+    return [line for c in sides for line in lines_of(c, j.scale, book.found)]
+
+
+def _made(j: Judged, book: Book) -> str:
+    """Both sides' numbers and commands."""
+    parts = [f"<strong>{_esc(j.claim.sentence)}</strong> {_esc(j.verdict.why)}."]
+    for cell in (j.claim.cell, j.claim.beside):
+        lines = lines_of(cell, j.scale, book.found)
+        values = ", ".join(f"{v['value']}" for v in lines)
+        run = f"<code>{_esc(command(cell, j.scale, lines))}</code>"
+        about = f"<small>{_esc(trace(lines).text)}</small>"
+        seeds = ", ".join(str(v["seed"]) for v in lines)
+        place = f"{_esc(cell.row)} | {_esc(cell.column)}"
+        parts.append(f"{place}: {values} (seeds {seeds})<br>{run}<br>{about}")
+    return "<br>".join(parts)

@@ -1,0 +1,306 @@
+"""The ledger's pages: every number beside the paper's, and each one traceable."""
+
+import argparse
+import html
+import re
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from IPython.display import HTML
+
+from fedlab_core.errors import InputError
+from fedlab_core.ledger import Cell, Claim, Setting, Store, Table
+from fedlab_core.ledger.book import Book, distance, grouped, opened, reasons
+from fedlab_core.ledger.claimed import card, claims_of, ruled
+from fedlab_core.ledger.command import add_verbs
+from fedlab_core.ledger.curves import curves_of
+from fedlab_core.ledger.markup import contents, gaps_of, overview, table_of
+from fedlab_core.ledger.pictures import against_paper, verdict_bars
+from fedlab_core.ledger.store import SCHEMA, Line
+from fedlab_core.ledger.trace import command, different, table_command, took, trace
+from fedlab_core.ledger.verdict import NONE, REPRODUCED, TREND, WORDS
+
+SETS = ("A <hard>", "B")
+PAPER = {("Plain", SETS[0]): 60.0, ("Plain", SETS[1]): 70.0}
+PAPER |= {("Ours", SETS[0]): 63.0, ("Ours", SETS[1]): 70.5}
+
+
+def setting(row: str, column: str, rounds: int) -> Setting:
+    return Setting("letters", "fedavg", rounds, data={"noise": len(row + column) / 10})
+
+
+def cell(row: str, column: str, name="table1", **more) -> Cell:
+    scales = {"tiny": 1, "small": 4, "paper": 6}
+    made = {scale: setting(row, column, n) for scale, n in scales.items()}
+    about: dict[str, Any] = {"where": name.replace("table", "Table "), **more}
+    if row == "Ours":
+        about["over"] = ("table1", "Plain")
+    value = PAPER.get((row, column), 50.0)
+    return Cell("feddisco", name, row, column, made, value, **about)
+
+
+CELLS = tuple(cell(row, column) for row, column in PAPER)
+ONE = Table("feddisco", "table1", "A & B", CELLS)
+TWO = Table("feddisco", "table2", "Never run", (cell("Ours", "C", "table2"),))
+TABLES = {t.path: t for t in (ONE, TWO)}
+CLAIMS = {
+    "feddisco": (
+        Claim("feddisco", "a", "Ours is above Plain <on A>.", CELLS[2], CELLS[0]),
+        Claim("feddisco", "b", "The same on B.", CELLS[3], CELLS[1]),
+    )
+}
+
+
+def line(c: Cell, scale: str, seed: int, value: float, **more) -> Line:
+    curve = [value / 200, value / 150, None, value / 100]
+    return {
+        "schema": SCHEMA, "key": c.key(scale), "paper": c.paper, "table": c.table,
+        "row": c.row, "column": c.column, "scale": scale, "seed": seed, "value": value,
+        "metrics": {}, "curve": curve, "clients": None, "steps": 1, "bytes": 1,
+        "seconds": 1.5, "together": [seed], "device": "NVIDIA H100", "torch": "2.11",
+        "threads": 2, "commit": "abc1234", "diverged": None,
+        "date": f"2026-01-0{seed + 1}T00:00:00+00:00", **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    """Column A at the paper's scale, ours 3 above; B's Plain small; B's Ours never."""
+    store = Store(tmp_path)
+    for c, level in ((CELLS[0], 60.2), (CELLS[2], 63.0)):
+        lines = [line(c, "paper", k, level + 0.1 * k) for k in range(3)]
+        store.append([v | {"seconds": v["seconds"] + level} for v in lines])
+    small = [line(CELLS[1], "small", k, 50.0 + k, device="cpu x86_64") for k in (3, 4)]
+    store.append(small)
+    return Book(TABLES, store.read(), CLAIMS)
+
+
+def markup(shown: HTML | None) -> str:
+    """What a cell of a notebook would show."""
+    assert shown is not None and isinstance(shown.data, str)
+    return shown.data
+
+
+class Reader(HTMLParser):
+    """Whether tags close as they open, and which ids and targets there are."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.words = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        href = given.get("href") or ""
+        self.targets += [href[1:]] if href.startswith("#") else []
+        if tag not in ("br", "path", "use", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("path", "use", "rect"):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data + " "
+
+
+def parsed(said: str) -> argparse.Namespace:
+    """A command as the command line reads it."""
+    parser = argparse.ArgumentParser()
+    add_verbs(parser.add_subparsers(dest="verb"))
+    words = shlex.split(said)
+    assert words[:3] == ["python", "-m", "fedlab_core"]
+    return parser.parse_args(words[3:])
+
+
+# -- traces ------------------------------------------------------------------------
+
+
+def test_a_command_asks_for_its_cell_again():
+    lines = [line(CELLS[0], "paper", k, 1.0) for k in (0, 4)]
+    args = parsed(command(CELLS[0], "paper", lines))
+    assert (args.verb, args.table, args.scale) == ("run", ["feddisco/table1"], "paper")
+    assert (args.row, args.column) == ("Plain", SETS[0])
+    assert (args.seeds, args.device) == ([0, 4], "cuda")
+
+
+def test_a_command_leaves_out_what_is_usual():
+    cpu = [line(CELLS[0], "small", k, 1.0, device="cpu arm64") for k in range(3)]
+    assert table_command(ONE, "small", cpu) == (
+        "python -m fedlab_core run feddisco/table1 --scale small"
+    )
+    assert parsed(table_command(ONE, "small", [])).seeds == [0, 1, 2]
+
+
+def test_a_trace_says_what_was_used_and_counts_a_run_once():
+    a = line(CELLS[0], "paper", 0, 1.0)
+    twin = line(CELLS[2], "paper", 0, 2.0)  # another number of the same run
+    b = line(CELLS[0], "paper", 1, 1.0, torch="2.12")
+    found = trace([a, twin, b])
+    assert (found.seeds, found.torch, found.seconds) == ((0, 1), "2.11 and 2.12", 3.0)
+    assert found.dates == "2026-01-01 to 2026-01-02"
+    assert "NVIDIA H100" in found.text and "commit abc1234" in found.text
+    assert len(different([a, twin, b])) == 2
+
+
+@pytest.mark.parametrize(
+    "seconds, said",
+    [(0.31, "0.3 s"), (99.0, "99 s"), (600, "10 min"), (7200, "2.0 h")],
+)
+def test_times_are_written_in_a_unit_that_suits_them(seconds, said):
+    assert took(seconds) == said
+
+
+# -- the book ----------------------------------------------------------------------
+
+
+def test_counts_are_of_what_is_there(book):
+    assert book.done([ONE]) == {"tiny": (0, 4), "small": (1, 4), "paper": (2, 4)}
+    words = book.verdicts([ONE, TWO])
+    assert set(words) == set(WORDS) and sum(words.values()) == 5
+    assert (words[REPRODUCED], words[NONE]) == (2, 3)
+    assert [s.cell for s in book.measured(ONE)] == [*CELLS[:3]]
+    assert book.measured(TWO) == []
+    # 3 x (1.5 + 60.2) + 3 x (1.5 + 63.0) + 2 x 1.5
+    assert book.seconds([ONE]) == pytest.approx(381.6)
+
+
+def test_an_unknown_paper_is_refused(book):
+    assert book.papers == ["feddisco"]
+    with pytest.raises(InputError, match="unknown paper 'fedlaw': one of feddisco"):
+        book.of("fedlaw")
+
+
+def test_gaps_are_in_tolerances_and_of_the_papers_scale(tmp_path):
+    store = Store(tmp_path)
+    store.append([line(CELLS[0], "paper", k, 64.0) for k in range(3)])
+    store.append([line(CELLS[1], "paper", k, 70.9) for k in range(3)])
+    store.append([line(CELLS[2], "small", k, 1.0) for k in range(3)])
+    book = Book(TABLES, store.read())
+    (gap,) = book.gaps("feddisco")
+    assert gap.cell is CELLS[0] and distance(gap) == pytest.approx(4.0)
+    assert "+4" in markup(gaps_of(book)) and "Table 1" in markup(gaps_of(book))
+
+
+def test_cells_are_grouped_by_column_or_by_how_rows_begin(book):
+    groups = grouped(book.cells(ONE))
+    assert {n: [r for r, _ in g] for n, g in groups.items()} == {
+        SETS[0]: ["Plain", "Ours"], SETS[1]: ["Plain", "Ours"],
+    }  # fmt: skip
+    rows = ("CNN, IID, g=1", "CNN, IID, g=.9", "CNN, uneven, g=1")
+    sweep = Table("feddisco", "t", "", tuple(cell(r, "accuracy") for r in rows))
+    groups = grouped(book.cells(sweep))
+    assert {n: [r for r, _ in g] for n, g in groups.items()} == {
+        "CNN, IID": ["g=1", "g=.9"], "CNN, uneven": ["g=1"],
+    }  # fmt: skip
+
+
+def test_reasons_are_those_of_cells_without_a_verdict(book):
+    said = reasons(book.cells(ONE))
+    assert sum(said.values()) == 2 and "not run yet" in said
+
+
+def test_the_projects_own_ledger_opens(tmp_path):
+    book = opened(tmp_path / "nothing")
+    assert len(book.papers) == 5 and book.found.lines == {}
+
+
+# -- pages -------------------------------------------------------------------------
+
+
+def test_every_number_of_ours_leads_to_its_command(book):
+    page = markup(table_of(book, ONE))
+    read = Reader(page)
+    assert len(read.targets) == 3 and set(read.targets) <= set(read.ids)
+    assert len(set(read.ids)) == len(read.ids)
+    for anchor in read.targets:
+        item = page.split(f'<li id="{anchor}">')[1].split("</li>")[0]
+        code = re.findall(r"<code>(.*?)</code>", item)[0]
+        args = parsed(html.unescape(code))
+        assert args.row in ("Plain", "Ours") and args.column in SETS
+    assert "A <hard> (%)" in read.words and "60.30 ± 0.25" in read.words
+
+
+def test_what_was_not_measured_is_folded_with_its_reason(book):
+    page = markup(table_of(book, TWO))
+    assert page.startswith('<details class="fl-fold" id="table2">')
+    assert "not run yet" in page and "50.00" in page and "--scale paper" in page
+    Reader(page)
+    rest = markup(table_of(book, ONE)).split("1 cell not attempted")[1]
+    assert "70.50" in rest
+
+
+def test_contents_and_overview_count_and_lead_on(book):
+    listed = Reader(markup(contents(book, "feddisco")))
+    assert listed.targets == ["table1", "table2"]
+    shown = {i for t in (ONE, TWO) for i in Reader(markup(table_of(book, t))).ids}
+    assert set(listed.targets) <= shown
+    whole = markup(overview(book))
+    assert 'href="ledger_feddisco.html"' in whole and "2 reproduced" in whole
+    assert "paper: 2 of 5" in whole and "6 min" in whole
+
+
+def test_curves_are_drawn_once_for_each_run(book):
+    drawn = curves_of(book, ONE)
+    alt = html.unescape(re.findall(r'aria-label="([^"]*)"', markup(drawn))[0])
+    assert "A <hard> (paper): Plain 60.3, Ours 63.1" in alt and "B (small)" in alt
+    assert curves_of(book, TWO) is None
+
+
+def test_a_glance_counts_verdicts_and_compares_at_the_papers_scale(book):
+    assert "FedDisco: 2 reproduced, 3 not attempted" in markup(verdict_bars(book))
+    drawn = against_paper(book)
+    # (60.3 - 60, 63.1 - 63)
+    assert "FedDisco 2 cells, mean difference +0.2 points" in markup(drawn)
+    assert against_paper(Book(TABLES, Store(Path("nowhere")).read())) is None
+
+
+# -- claims and cards --------------------------------------------------------------
+
+
+def test_claims_show_the_papers_gain_and_ours(book):
+    read = Reader(markup(claims_of(book, "feddisco")))
+    assert "Ours is above Plain <on A>." in read.words
+    assert "+3.00" in read.words and "60.00, 63.00" in read.words
+    assert "+2.80" in read.words and "60.30, 63.10" in read.words
+    assert REPRODUCED in read.words and NONE in read.words and TREND not in read.words
+    assert set(read.targets) <= set(read.ids) and len(read.targets) == 1
+
+
+def test_a_card_has_machine_rule_and_command(book):
+    page = markup(card("feddisco", book=book))
+    read = Reader(page)
+    assert "NVIDIA H100" in read.words and "commit abc1234" in read.words
+    assert "python -m fedlab_core claims feddisco" in read.words
+    assert 'href="ledger_feddisco.html"' in page
+    other = markup(card("feddisco", "table9", book=book))
+    assert "No claim" in other and "Nothing of this has been measured" in other
+
+
+def test_the_rule_is_the_modules_own():
+    text = Reader(ruled()).words
+    for word in WORDS:
+        assert f'"{word}"' in text
+    assert "Fixed before anything is run" in text and text.count("- ") == 0
+
+
+def test_a_paper_without_claims_says_so(book):
+    none = Book(book.tables, book.found)
+    assert "No claim of this paper" in markup(claims_of(none, "feddisco"))
+
+
+def test_nothing_measured_is_a_page_too(tmp_path):
+    empty = Book(TABLES, Store(tmp_path).read(), CLAIMS)
+    assert "No cell at a paper's scale" in markup(gaps_of(empty))
+    assert "5 not attempted" in markup(verdict_bars(empty))
+    assert np.isnan(empty.cells(ONE)[0].verdict.mean)
+    Reader(markup(claims_of(empty, "feddisco")))
