@@ -1,0 +1,70 @@
+"""Where paper and code differ: each pair differs in one thing, and can be run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.differences import DIFFERENCES, Difference, Reading, effects
+from fedlab_core.errors import InputError
+from fedlab_core.ledger import Setting
+from fedlab_core.ledger.build import run_of
+
+RUN = [d for d in DIFFERENCES if d.stated]
+
+
+def test_names_and_papers():
+    names = [d.name for d in RUN]
+    assert len(names) > 25
+    assert len({(d.paper, d.name) for d in DIFFERENCES}) == len(DIFFERENCES)
+    assert {d.paper for d in DIFFERENCES} == {
+        "feddisco", "fedlaw", "rfedavg", "fedimpro", "fedcollab",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("d", RUN, ids=lambda d: f"{d.paper} {d.name}")
+def test_a_pair_shares_its_world_and_differs(d):
+    assert d.stated and d.done
+    one, two = d.stated.setting, d.done.setting
+    assert (one.key, d.stated.metric) != (two.key, d.done.metric)
+    for name in ("dataset", "data", "kind", "scenario", "rounds", "network", "proxy"):
+        assert getattr(one, name) == getattr(two, name), name
+
+
+def test_every_reading_can_be_built():
+    found = {r.setting.key: r.setting for d in RUN for r in (d.stated, d.done) if r}
+    for s in found.values():
+        assert run_of(replace(s, rounds=1), 0).method.local.lr > 0
+
+
+def test_effects_are_code_minus_paper_by_seed():
+    """Of a step size of nearly zero and a usual one, by hand from their own runs."""
+    little = Setting(
+        "letters",
+        "fedavg",
+        6,
+        data={"n_train": 300, "n_test": 200, "noise": 0.1},
+        scenario={"clients": 3},
+        network={"hidden": [16]},
+        local={"lr": 1e-6, "batch_size": 16},
+    )
+    usual = replace(little, local={"lr": 0.2, "batch_size": 16})
+    best, last = (Reading(usual, which) for which in ("best", "last"))
+    pair = Difference("p", "name", "says", "does", "s", Reading(little), Reading(usual))
+    same = Difference("p", "best", "says", "does", "s", stated=last, done=best)
+    found = effects([pair, same], seeds=(0, 1))
+    assert found["name"].shape == (2,) and (found["name"] > 5).all()
+    assert (found["best"] >= 0).all()
+    alone = effects([pair], seeds=(1,))
+    np.testing.assert_allclose(alone["name"], found["name"][1:], atol=1.0)
+
+
+def test_a_difference_has_two_readings_or_a_reason():
+    reading = Reading(Setting("letters", "fedavg", 1))
+    about = ("p", "n", "says", "does", "switch")
+    with pytest.raises(InputError, match="n: two readings, or none"):
+        Difference(*about, stated=reading)
+    with pytest.raises(InputError, match="n: say why nothing is run"):
+        Difference(*about)
+    with pytest.raises(InputError, match="n: say why nothing is run"):
+        Difference(*about, stated=reading, done=reading, why="both")
