@@ -37,6 +37,22 @@ from fedlab_core.world import world
 WEIGHS = {"size": BySize, "equal": Equal, "disco": Disco}
 
 
+_EPILOG = """\
+example:
+  python -m fedlab_core train letters --method feddisco --split niid2 --lr .01 \\
+      --momentum .9 --rounds 12 --seeds 0 1 2
+
+exit codes:
+  0    done; of run: every cell that has this scale is there
+  1    verify: a stored number came out differently (or, with a traceback, a fault)
+  2    wrong input, in one line; of run: some cells cannot be run, each in a line
+  3    run: the budget is used up and cells are left; the same command goes on
+  130  stopped with Ctrl-C; what was reported as done is kept
+
+Results go to the standard output, notes and errors to the standard error.
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     """Bad input gives one line and exit code 2."""
 
@@ -62,9 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fedlab_core",
         description="Federated methods on real or built-in data, on a CPU or a GPU.",
-        epilog="Example: python -m fedlab_core train letters --method feddisco "
-        "--split niid2 --lr .01 --momentum .9 --rounds 12 --seeds 0 1 2. "
-        "Exit codes: 0 done, 1 verify found a difference, 2 bad input, 130 stopped.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)

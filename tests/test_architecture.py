@@ -54,6 +54,8 @@ FLOW = [
     {"ledger.cells"},
     {"ledger.build"},
     {"ledger.player", "ledger.show", "ledger.claims", "ledger.trace"},
+    {"ledger.cluster", "ledger.card"},
+    {"ledger.export"},
     {"ledger.__init__"},
     {"ledger.command"},
     {"ledger.book"},

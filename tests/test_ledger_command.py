@@ -13,6 +13,7 @@ import pytest
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
 from fedlab_core.ledger import Cell, Setting, Store, Table, command, player
+from fedlab_core.ledger.claims import Claim
 
 BASE = Setting(
     "letters",
@@ -152,7 +153,14 @@ def test_stopping_keeps_what_is_done_and_says_so(here, capsys, monkeypatch):
 
 def test_a_budget_of_nothing_does_next_to_nothing(here, capsys):
     code, out, _ = call(f"{RUN} --budget 0s", capsys)
-    assert code == 0 and out.endswith("of 4 left: the budget is used up\n")
+    assert code == 3 and out.endswith("of 4 left: the budget is used up\n")
+
+
+def test_the_help_lists_the_exit_codes_that_these_tests_meet(capsys):
+    code, out, _ = call("--help", capsys)
+    listed = out.split("exit codes:\n")[1].split("\n\n")[0].splitlines()
+    assert code == 0 and all(line[:2] == "  " for line in listed)
+    assert [int(line.split()[0]) for line in listed] == [0, 1, 2, 3, 130]
 
 
 def test_cells_that_cannot_be_run_end_in_2(here, capsys, monkeypatch):
@@ -233,3 +241,15 @@ def test_without_experiments_there_is_one_clear_line(tmp_path, capsys, monkeypat
     monkeypatch.setitem(sys.modules, "experiments", other)
     code, _, err = call("tables", capsys)
     assert code == 2 and "is another package: it declares no TABLES" in err
+
+
+def test_only_what_a_claim_compares_is_run(here, capsys):
+    first, _, prox, _ = MADE.cells
+    claim = Claim("made", "prox", "it helps", prox, first)
+    sys.modules["experiments"].CLAIMS = {"made": (claim,)}  # type: ignore[attr-defined]
+    code, out, _ = call("run made --seeds 0 --claims", capsys)
+    assert code == 0 and "all there: 2 cells" in out
+    stored = Store(here / "results/ledger").read()
+    assert set(stored.lines) == {first.key("tiny"), prox.key("tiny")}
+    code, _, err = call("run made --claims --column two", capsys)
+    assert code == 2 and "no cell that a claim compares has both" in err

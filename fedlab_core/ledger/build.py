@@ -21,7 +21,7 @@ from fedlab_core.method import Method
 from fedlab_core.methods.collab_distance import pooled as pooled_pixels
 from fedlab_core.methods.fedavg import BySize, Equal
 from fedlab_core.methods.feddisco import Disco
-from fedlab_core.models import Split
+from fedlab_core.models import Shape, Split
 from fedlab_core.partition import hold_out, long_tail
 from fedlab_core.scenario import Scenario, pooled, scenario
 from fedlab_core.world import Proxy, world_of
@@ -161,8 +161,12 @@ def method_of(s: Setting, data: Dataset) -> Method:
 
 def maker_of(s: Setting, data: Dataset) -> Callable[[], Split]:
     """What draws a new network."""
-    options = _tuples(s.network)
-    return models.build(s.model, data.shape, len(data.classes), **options)
+    return network_of(s, data.shape, len(data.classes))
+
+
+def network_of(s: Setting, shape: Shape, classes: int) -> Callable[[], Split]:
+    """What draws a new network, for samples of a shape."""
+    return models.build(s.model, shape, classes, **_tuples(s.network))
 
 
 def run_of(

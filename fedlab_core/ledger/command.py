@@ -1,11 +1,12 @@
-"""The command line's verbs of the ledger: tables, show, claims, run, merge, verify."""
+"""The command line's verbs of the ledger: tables, show, claims, run, export, ..."""
 
 import argparse
 import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,15 @@ from tqdm.auto import tqdm
 
 from fedlab_core.errors import InputError, require
 from fedlab_core.ledger import claims as claims_of
+from fedlab_core.ledger import cluster
 from fedlab_core.ledger.cells import SCALES, Cell, Table
+from fedlab_core.ledger.cluster import Crew, quiet
+from fedlab_core.ledger.export import export
 from fedlab_core.ledger.player import Job, jobs, play_all, verify
 from fedlab_core.ledger.show import as_csv, as_html, as_latex, as_text, shown
 from fedlab_core.ledger.store import Found, Line, Store
 
-VERBS = ("tables", "show", "claims", "run", "merge", "verify")
+VERBS = ("tables", "show", "claims", "run", "export", "merge", "verify")
 TOLERANCE = 0.5  # of `verify` on another kind of machine: points of accuracy
 _WRITERS: dict[str, Callable] = {"html": as_html, "csv": as_csv, "latex": as_latex}
 
@@ -40,6 +44,20 @@ def add_verbs(verbs) -> None:
     claims = verbs.add_parser("claims", help="what the papers claim, and what is found")
     claims.add_argument("paper", nargs="?", help="only of this one: feddisco, ...")
     claims.add_argument("--scale", choices=SCALES, help="(the largest that was run)")
+    run, out = _add_run(verbs), _add_export(verbs)
+    merge = verbs.add_parser("merge", help="take over the lines of other ledgers")
+    merge.add_argument("folder", nargs="+", help="a folder of results")
+    check = verbs.add_parser("verify", help="run stored cells again and compare")
+    check.add_argument("count", type=int, nargs="?", default=3, help="how many (3)")
+    check.add_argument("--seed", type=int, default=0, help="which ones (0)")
+    check.add_argument("--scale", choices=SCALES, help="only of that scale")
+    check.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")
+    for verb in (tables, show, claims, run, out, merge, check):
+        text = "folder of results (results/ledger)"
+        verb.add_argument("--ledger", default="results/ledger", help=text)
+
+
+def _add_run(verbs) -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="measure a table, or what is missing of it")
     add = run.add_argument
     add("table", nargs="+", help="feddisco/table1, or feddisco for all of a paper's")
@@ -49,21 +67,32 @@ def add_verbs(verbs) -> None:
     add("--device", default="cpu", help="cpu or cuda (cpu)")
     add("--row", help="only the rows whose name contains this")
     add("--column", help="only the columns whose name contains this")
-    merge = verbs.add_parser("merge", help="take over the lines of other ledgers")
-    merge.add_argument("folder", nargs="+", help="a folder of results")
-    check = verbs.add_parser("verify", help="run stored cells again and compare")
-    check.add_argument("count", type=int, nargs="?", default=3, help="how many (3)")
-    check.add_argument("--seed", type=int, default=0, help="which ones (0)")
-    check.add_argument("--scale", choices=SCALES, help="only of that scale")
-    check.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")
-    for verb in (tables, show, claims, run, merge, check):
-        text = "folder of results (results/ledger)"
-        verb.add_argument("--ledger", default="results/ledger", help=text)
+    add("--claims", action="store_true", help="only cells that a claim compares")
+    add("--engine", choices=("local", "ray"), default="local", help="where (local)")
+    add("--address", help="ray: of the cluster, or auto (one begun here, for this run)")
+    add("--workers", type=int, metavar="N", help="ray: jobs at a time (what fits)")
+    add("--threads", type=int, metavar="N", help="of a worker (ray: 1; else PyTorch's)")
+    return run
+
+
+def _add_export(verbs) -> argparse.ArgumentParser:
+    out = verbs.add_parser("export", help="train a cell again and keep its model")
+    add = out.add_argument
+    add("table", help="for instance fedcollab/table1")
+    add("--row", default="", help="the cell's row, or a part of its name")
+    add("--column", default="", help="the cell's column, or a part of its name")
+    add("--scale", choices=SCALES, default="tiny", help="how large (tiny)")
+    add("--seed", type=int, default=0, help="(0)")
+    add("--device", default="cpu", help="cpu or cuda (cpu)")
+    add("--out", metavar="DIR", required=True, help="a folder to be made for it")
+    add("--force", action="store_true", help="replace the export that is in DIR")
+    return out
 
 
 def answer(args: argparse.Namespace) -> int:
     """Do what one of `VERBS` asks for; the exit code."""
     verbs = {"tables": _tables, "show": _show, "run": _run, "verify": _verify}
+    verbs["export"] = _export
     if args.verb == "merge":
         return _merge(args)
     if args.verb == "claims":
@@ -92,16 +121,20 @@ def declared() -> dict[str, Table]:
 
 def _claims(args: argparse.Namespace) -> int:
     declared()
-    papers: dict[str, Sequence[claims_of.Claim]]
-    papers = vars(importlib.import_module("experiments")).get("CLAIMS", {})
-    known = args.paper is None or args.paper in papers
-    choices = ", ".join(papers)
-    require(known, f"there is no paper {args.paper!r}: choose from {choices}")
-    wanted = [c for p in papers if args.paper in (None, p) for c in papers[p]]
+    wanted = _claimed(args.paper)
     _, found = _read(args)
     rows = claims_of.judged(wanted, found, args.scale)
     print(claims_of.as_text(rows), end="")
     return 0
+
+
+def _claimed(paper: str | None = None) -> list[claims_of.Claim]:
+    """What a paper claims, or all of them."""
+    papers = vars(importlib.import_module("experiments")).get("CLAIMS", {})
+    known = paper is None or paper in papers
+    choices = ", ".join(papers)
+    require(known, f"there is no paper {paper!r}: choose from {choices}")
+    return [c for p in papers if paper in (None, p) for c in papers[p]]
 
 
 def _asked(names: Sequence[str], tables: dict[str, Table]) -> list[Table]:
@@ -177,9 +210,9 @@ def budget(text: str | None) -> float | None:
     return 3600.0 * h + 60 * m + s
 
 
-def _device(name: str) -> str:
+def _device(name: str, elsewhere: bool = False) -> str:
     require(name in ("cpu", "cuda"), f"--device: cpu or cuda, not {name}")
-    there = name == "cpu" or torch.cuda.is_available()
+    there = name == "cpu" or elsewhere or torch.cuda.is_available()
     require(there, "--device: no CUDA device can be used here, choose cpu")
     return name
 
@@ -187,39 +220,81 @@ def _device(name: str) -> str:
 def _run(args: argparse.Namespace, tables: dict[str, Table]) -> int:
     distinct = len(set(args.seeds)) == len(args.seeds) and min(args.seeds) >= 0
     require(distinct, "--seeds: distinct numbers, 0 or more")
-    limit, device = budget(args.budget), _device(args.device)
+    limit = budget(args.budget)
+    device = _device(args.device, args.engine == "ray")
+    compared = {c.name for claim in _claimed() for c in (claim.cell, claim.beside)}
     cells = [
         cell
         for table in _asked(args.table, tables)
         for cell in table.cells
         if (args.row or "") in cell.row and (args.column or "") in cell.column
+        if cell.name in compared or not args.claims
     ]
-    require(bool(cells), "--row, --column: no cell has both")
+    said = " that a claim compares" if args.claims else ""
+    require(bool(cells), f"--row, --column: no cell{said} has both")
+    crew = _crew(args, device)
     store, found = _read(args)
     _say_absent(cells, args.scale)
     waiting = jobs(cells, args.scale, args.seeds, found)
     total, refused, done = len(waiting), 0, 0
-    rounds = sum(job.rounds for job in waiting)
     hide = True if os.environ.get("FEDLAB_PROGRESS") == "0" else None
+    rounds, out = sum(job.rounds for job in waiting), sys.stdout
     with tqdm(total=rounds, disable=hide, unit="round") as bar:
-        played = play_all(
-            waiting, store, device=device, budget=limit, tick=lambda: bar.update()
-        )
+
+        def say(text: str) -> None:
+            bar.write(text, file=out)
+            out.flush()
+
         try:
-            for job, lines in played:
-                done += 1
-                refused += isinstance(lines, str)
-                bar.write(_said(job, lines))
-                sys.stdout.flush()
+            with _playing(waiting, store, crew, device, limit, bar, say) as played:
+                for job, lines in played:
+                    done += 1
+                    refused += isinstance(lines, str)
+                    say(_said(job, lines))
         except KeyboardInterrupt:
             left = f"{total - done} of {total} left"
-            bar.write(f"stopped, {left}: the same command goes on from here")
+            say(f"stopped, {left}: the same command goes on from here")
             return 130
     if done < total:
         print(f"{total - done} of {total} left: the budget is used up")
     elif not refused:
         print(f"all there: {len(cells)} cells at {args.scale} scale, {args.ledger}")
-    return 2 if refused else 0
+    return 2 if refused else 3 if done < total else 0
+
+
+def _crew(args: argparse.Namespace, device: str) -> Crew | None:
+    """Who plays on a cluster; None where nobody does."""
+    if args.engine == "ray":
+        threads = 1 if args.threads is None else args.threads
+        return Crew(args.address, args.workers, threads, device)
+    for name in ("address", "workers"):
+        require(vars(args)[name] is None, f"--{name}: only with --engine ray")
+    if args.threads is not None:
+        require(args.threads >= 1, f"--threads: 1 or more, not {args.threads}")
+        torch.set_num_threads(args.threads)
+    return None
+
+
+@contextmanager
+def _playing(
+    waiting: Sequence[Job],
+    store: Store,
+    crew: Crew | None,
+    device: str,
+    limit: float | None,
+    bar: tqdm,
+    say: Callable[[str], object],
+) -> Iterator[Iterator[tuple[Job, list[Line] | str]]]:
+    """The jobs as they are over, here or on a cluster, which is let go in any case."""
+    if crew is None:
+        tick = lambda: bar.update()  # noqa: E731
+        yield play_all(waiting, store, device=device, budget=limit, tick=tick)
+        return
+    played = cluster.play_all(
+        waiting, store, crew, budget=limit, tick=bar.update, say=say
+    )
+    with quiet(), closing(played):
+        yield played
 
 
 def _say_absent(cells: Sequence[Cell], scale: str) -> None:
@@ -233,14 +308,35 @@ def _say_absent(cells: Sequence[Cell], scale: str) -> None:
 
 def _said(job: Job, lines: list[Line] | str) -> str:
     first = job.cells[0]
-    more = f" and {len(job.cells) - 1} more" if len(job.cells) > 1 else ""
-    head = f"{first.paper}/{first.table} {first.row} | {first.column}{more}"
     if isinstance(lines, str):
-        return f"{head}: cannot be run: {lines}"
+        return f"{job.name}: cannot be run: {lines}"
     mine = [v for v in lines if v["row"] == first.row and v["column"] == first.column]
     numbers = " ".join("-" if v["value"] is None else f"{v['value']:g}" for v in mine)
     seconds = sum(v["seconds"] for v in mine)
-    return f"{head}: {numbers} ({job.scale}, {seconds:.1f} s)"
+    return f"{job.name}: {numbers} ({job.scale}, {seconds:.1f} s)"
+
+
+def _export(args: argparse.Namespace, tables: dict[str, Table]) -> int:
+    require(args.table in tables, _unknown(args.table, tables))
+    require(args.seed >= 0, f"--seed: 0 or more, not {args.seed}")
+    device = _device(args.device)
+    cells = tables[args.table].cells
+    for name in ("row", "column"):
+        asked = vars(args)[name]
+        exact = [c for c in cells if vars(c)[name] == asked]
+        cells = exact or [c for c in cells if asked in vars(c)[name]]
+    names = "; ".join(f"{c.row} | {c.column}" for c in cells[:6])
+    more = " ..." if len(cells) > 6 else ""
+    one = f"--row, --column: {len(cells)} cells instead of one: {names}{more}"
+    require(len(cells) == 1, one if cells else "--row, --column: no cell has both")
+    (cell,) = cells
+    _, found = _read(args)
+    there = args.scale in cell.settings
+    line = found.of(cell.key(args.scale)).get(args.seed) if there else None
+    how = {"device": device, "force": args.force, "line": line}
+    for path in export(cell, args.scale, args.seed, Path(args.out), **how):
+        print(f"wrote {path}")
+    return 0
 
 
 def _merge(args: argparse.Namespace) -> int:
