@@ -94,7 +94,8 @@ def _studied() -> Iterator[tuple[str, str, dict]]:
 def _parameters() -> Table:
     cells = []
     for panel, column, change in _studied():
-        place = Place(**{"dataset": "CIFAR-10", "device": True} | change)
+        usual = {"dataset": "CIFAR-10", "device": True, "small": "MNIST"}
+        place = Place(**usual | change)
         for row in OURS:
             if panel == "a" and row == "FedAvg":
                 continue  # it has no lambda: it is in panel c

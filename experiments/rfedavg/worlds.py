@@ -31,12 +31,15 @@ class Place:
     epochs: int | None = None
     times: float = 1.0
     noise: float = 0.0
+    small: str = ""  # the data set of the small scale, if another
 
 
 _LAMBDA = {"MNIST": 1e-4, "CIFAR-10": 1e-5, "FEMNIST": 1e-4}
-# Features are smaller than the paper's 512. Letters: the best of eight values on other
-# seeds, at similarity 10 %. MNIST: TODO
-_SMALL_LAMBDA = {"MNIST": 3e-3, "CIFAR-10": 3e-3}
+# Features are smaller than the paper's 512. For MNIST the penalty is to be 1 to 10 % of
+# the loss after FedAvg's first round. With seed 900 and similarity 0 %, a loss of .45
+# and a mean squared distance of 1.1 give .004 to .04: about the middle of that. For
+# letters, the best of five values in trials before this ledger; they hardly differed.
+_SMALL_LAMBDA = {"MNIST": 0.01, "CIFAR-10": 3e-3}
 _TINY_LAMBDA = 3e-3
 _ROUNDS = {"MNIST": 60, "CIFAR-10": 200, "FEMNIST": 80}
 _DATA: dict[str, Plain] = {
@@ -81,16 +84,20 @@ def _tiny(place: Place) -> Plain:
     return joined(TINY, {"local": TINY_LOCAL}, _split(place, 4), many)
 
 
+def _small_set(place: Place) -> str:
+    return place.small or place.dataset
+
+
 def _small(place: Place) -> Plain | None:
     epochs = {"local": {"epochs": place.epochs}} if place.epochs else {}
-    if place.dataset == "MNIST":
-        clients = place.clients or 500 if place.device else 100
-        clients //= 5
+    if _small_set(place) == "MNIST":
+        clients = (place.clients or 500) // 5 if place.device else 20
         share = place.share or (0.2 if place.device else 1.0)
-        local = {"lr": 0.1, "epochs": 2, "batch_size": 50}
-        data = _DATA["MNIST"] | {"sample": 12000, "model": "mlp_200", "rounds": 20}
-        split, who = _split(place, clients), _drawn(clients, share)
-        return joined(data, {"local": local}, epochs, split, who)
+        batch = 20 if place.device else 50
+        local = {"lr": 0.1, "epochs": 2, "batch_size": batch}
+        data = _DATA["MNIST"] | {"sample": 6000, "network": {"hidden": [100]}}
+        data |= {"rounds": 30, "local": local}
+        return joined(data, epochs, _split(place, clients), _drawn(clients, share))
     if place.dataset == "CIFAR-10" and not place.device:
         local = {"lr": 0.1, "epochs": 5, "batch_size": 32}
         begin = joined(letters(0.2), {"rounds": 12, "local": local})
@@ -119,7 +126,7 @@ def scales(row: str, place: Place) -> dict[str, Setting]:
     worlds = {"tiny": _tiny(place), "small": _small(place), "paper": _paper(place)}
     weights = {
         "tiny": _TINY_LAMBDA,
-        "small": _SMALL_LAMBDA.get(place.dataset, 0.0),
+        "small": _SMALL_LAMBDA.get(_small_set(place), 0.0),
         "paper": _LAMBDA.get(place.dataset, 0.0),
     }
     made = {
@@ -136,10 +143,10 @@ def _reading(row: str, place: Place, scales: Iterable[str]) -> str:
         says.append("as in the authors' code, where it is FedAvg in effect")
     if place.dataset == "FEMNIST" and row.startswith("rFedAvg"):
         says.append("nobody says which lambda: MNIST's")
-    if "small" in scales and place.dataset == "CIFAR-10":
+    if "small" in scales and _small_set(place) == "CIFAR-10":
         says.append("small: letters")
-    if "small" in scales and place.dataset == "MNIST":
-        says.append("small: 12,000 images, an MLP, lambda .003")
+    if "small" in scales and _small_set(place) == "MNIST":
+        says.append("small: 6,000 images, an MLP with 100 features, lambda .01")
     return "; ".join(says)
 
 

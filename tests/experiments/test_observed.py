@@ -1,0 +1,50 @@
+"""What observers of these papers' figures see, by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from fedlab_core.ledger.observers import watching
+
+
+def trained(low: float, high: float) -> Any:
+    """Two clients whose layers are so far from their mean."""
+    sides = torch.tensor([-1.0, 1.0])[:, None]
+    states = {"features.0.weight": low * sides, "head.2.weight": high * sides}
+    states["features.1.running_mean"] = 99 * sides  # no parameter
+    world = SimpleNamespace(parameters={"features.0.weight", "head.2.weight"})
+    return SimpleNamespace(world=world, trained=SimpleNamespace(states=states))
+
+
+def test_fading_is_over_the_largest_so_far():
+    look = watching(["fading.first"])
+    assert look(trained(4, 1)) == pytest.approx(dict.fromkeys(NAMES, 1.0))
+    lower = look(trained(1, 2))
+    assert lower["fading.first"] == lower["fading.features"] == pytest.approx(0.25)
+    assert lower["fading.last"] == lower["fading.head"] == pytest.approx(1)
+    again = look(trained(0, 1))
+    assert again["fading.features"] == 0 and again["fading.head"] == pytest.approx(0.5)
+
+
+NAMES = [f"fading.{part}" for part in ("first", "last", "features", "head")]
+
+
+def test_every_run_fades_from_its_own_peak():
+    one, other = (watching(["fading.head"]) for _ in range(2))
+    one(trained(1, 8))
+    assert other(trained(1, 2))["fading.head"] == pytest.approx(1)
+
+
+def test_bytes_of_mean_features_are_of_four_a_number():
+    look = watching(["deltas.all"])
+    seen = look(SimpleNamespace(uploads={"delta": torch.zeros(20, 512)}))
+    assert seen == {"deltas.all": 20 * 512 * 4, "deltas.one": 512 * 4}
+    assert look(SimpleNamespace(uploads={})) == {}
+
+
+def test_coalitions_are_counted():
+    look = watching(["coalitions.number"])
+    seen = look(SimpleNamespace(homes=[0, 0, 3, 1, 3, 3]))
+    assert seen == {"coalitions.number": 3, "coalitions.largest": 3}
