@@ -1,7 +1,7 @@
 """Every declared cell: its number typed once, its setting sound at every scale."""
 
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ import torch
 
 from experiments import PAPERS, TABLES, field
 from fedlab_core import models
-from fedlab_core.data import Dataset, data_root
-from fedlab_core.ledger import SCALES, Store, build, jobs, play_all
+from fedlab_core.data import Dataset
+from fedlab_core.ledger import SCALES, Setting, Store, build, jobs, play_all
 from fedlab_core.ledger.build import data_of, maker_of, method_of, run_of, scenario_of
 from fedlab_core.ledger.show import beside_of
 from fedlab_core.ledger.store import Found
@@ -81,11 +81,15 @@ def different(scale: str):
     return list({s.key: s for s in both}.values())
 
 
+def data_first(s: Setting) -> str:
+    return repr((s.dataset, s.data, s.sample, s.tail, s.pooled, s.resize, s.normalise))
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_sound(without_files, scale):
     """Built as far as it goes without training; networks are measured, not drawn."""
     seen: dict[str, None] = {}
-    every = sorted(different(scale), key=lambda s: str(s.plain().get("dataset")))
+    every = sorted(different(scale), key=data_first)  # few are kept at a time
     for s in every:
         data = data_of(s)
         method = method_of(s, data)
@@ -233,13 +237,25 @@ def test_every_method_runs_at_the_tiny_scale():
         assert np.isfinite(history.accuracy("last"))
 
 
-@pytest.mark.skipif(
-    not (Path(data_root()) / "fashion_mnist.npz").exists(),
-    reason="needs fashion_mnist.npz in the data folder: tests download nothing",
-)
-def test_a_real_set_is_read_and_thinned():
+def test_a_real_set_is_read_and_thinned(tmp_path, monkeypatch):
+    """From a file like the real one, in which a label is the shade of its image."""
+    n_train, n_test, classes, size = SETS["fashion_mnist"]
+    arrays: dict[str, Any] = {"classes": np.array([f"c{c}" for c in range(classes)])}
+    for part, n in (("train", n_train), ("test", n_test)):
+        y = np.arange(n) % classes
+        shade = (20 * y).astype(np.uint8)[:, None, None]
+        arrays |= {f"y_{part}": y, f"x_{part}": np.broadcast_to(shade, (n, *size))}
+    np.savez_compressed(tmp_path / "fashion_mnist.npz", **arrays)
+    monkeypatch.setenv("FEDLAB_DATA", str(tmp_path))
+    build._data.cache_clear()
     cell = TABLES["feddisco/table1"].at("FedAvg", "FMNIST NIID-2")
     assert cell
+    kept = cell.settings["small"].sample
+    assert kept and kept < n_train
     run = run_of(cell.settings["small"], 0)
-    assert run.world.x.shape == (12_000, 1, 28, 28)
-    assert torch.bincount(run.world.y).tolist() == [1200] * 10
+    build._data.cache_clear()
+    x, y = run.world.x, run.world.y
+    assert x.shape == (kept, 1, 28, 28)
+    assert torch.bincount(y).tolist() == [kept // 10] * 10
+    shades = sorted(x[:, 0, 0, 0].unique().tolist())
+    assert torch.equal(x, torch.tensor(shades)[y].view(-1, 1, 1, 1).expand_as(x))
