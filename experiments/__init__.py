@@ -21,9 +21,9 @@ TABLES: dict[str, Table] = {
 }
 # What each paper says beats what, judged by seeds that both were played with.
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "feddisco": (),
+    "feddisco": feddisco.CLAIMS,
     "fedimpro": fedimpro.CLAIMS,
     "fedcollab": fedcollab.CLAIMS,
-    "fedlaw": (),
+    "fedlaw": fedlaw.CLAIMS,
     "rfedavg": rfedavg.CLAIMS,
 }

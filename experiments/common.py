@@ -1,9 +1,9 @@
 """What the papers' files share: small worlds, and reading typed numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedlab_core.ledger import Setting
+from fedlab_core.ledger import Setting, Table
 
 Plain = dict[str, Any]
 
@@ -51,3 +51,14 @@ def joined(*parts: Plain) -> Plain:
                 value = {**old, **value}
             whole[name] = value
     return whole
+
+
+def in_order(tables: Iterable[Table]) -> tuple[Table, ...]:
+    """Tables by their number, then figures by theirs, then what has none."""
+
+    def place(t: Table) -> tuple[int, int]:
+        kind = t.name.rstrip("0123456789")
+        first = ("table", "figure").index(kind) if kind in ("table", "figure") else 2
+        return first, int(t.name[len(kind) :] or 0)
+
+    return tuple(sorted(tables, key=place))

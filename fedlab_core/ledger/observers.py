@@ -16,6 +16,7 @@ from fedlab_core.ledger.probes import Numbers, Observer, learnt
 from fedlab_core.metrics import (
     client_variance,
     coherence,
+    discrepancy,
     head_middle_tail,
     layer_divergence,
     mean_divergence,
@@ -93,6 +94,16 @@ def shares(now: Round) -> Numbers:
     return {"first": first, "coherence": float(like), "most": float(weights.max())}
 
 
+def holdings(now: Round) -> Numbers:
+    """Mean KL divergence from uniform labels: the first half's clients, the second's.
+
+    Paper: FedLAW App. D.2.
+    """
+    apart = discrepancy(now.world.counts)
+    half = len(now.world) // 2
+    return {"first": float(apart[:half].mean()), "second": float(apart[half:].mean())}
+
+
 def model(now: Round) -> Numbers:
     """Norm of the model's parameters, and the share of them close to zero, in %.
 
@@ -141,7 +152,7 @@ def fading() -> Observer:
 def deltas(now: Round) -> Numbers:
     """Bytes of mean features that a participant is sent: all of them, or their mean.
 
-    Paper: rFedAvg Table III.
+    Paper: rFedAvg Alg. 1, Alg. 2.
     """
     told = now.uploads.get("delta")
     if told is None:
@@ -165,6 +176,7 @@ OBSERVERS: dict[str, Callable[[], Observer]] = {
     "clients": _of(clients),
     "updates": _of(updates),
     "shares": _of(shares),
+    "holdings": _of(holdings),
     "model": _of(model),
     "drift": _of(drift),
     "local": _of(probes.local),
