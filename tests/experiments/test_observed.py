@@ -37,14 +37,19 @@ def test_every_run_fades_from_its_own_peak():
     assert other(trained(1, 2))["fading.head"] == pytest.approx(1)
 
 
+def a_round(**seen) -> Any:
+    """Only what an observer asks for."""
+    return SimpleNamespace(**seen)
+
+
 def test_bytes_of_mean_features_are_of_four_a_number():
     look = watching(["deltas.all"])
-    seen = look(SimpleNamespace(uploads={"delta": torch.zeros(20, 512)}))
+    seen = look(a_round(uploads={"delta": torch.zeros(20, 512)}))
     assert seen == {"deltas.all": 20 * 512 * 4, "deltas.one": 512 * 4}
-    assert look(SimpleNamespace(uploads={})) == {}
+    assert look(a_round(uploads={})) == {}
 
 
 def test_coalitions_are_counted():
     look = watching(["coalitions.number"])
-    seen = look(SimpleNamespace(homes=[0, 0, 3, 1, 3, 3]))
+    seen = look(a_round(homes=[0, 0, 3, 1, 3, 3]))
     assert seen == {"coalitions.number": 3, "coalitions.largest": 3}
