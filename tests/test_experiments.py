@@ -12,7 +12,7 @@ from fedlab_core import models
 from fedlab_core.data import Dataset
 from fedlab_core.ledger import SCALES, Setting, Store, build, jobs, play_all
 from fedlab_core.ledger.build import data_of, maker_of, method_of, run_of, scenario_of
-from fedlab_core.ledger.show import beside_of
+from fedlab_core.ledger.show import as_latex, beside_of, shown
 from fedlab_core.ledger.store import Found
 from fedlab_core.runs import run_all
 
@@ -182,6 +182,14 @@ def test_those_shown_beside_a_cell_are_there_and_are_others():
             if scale in cell.settings and other and scale in other.settings:
                 same = cell.key(scale) == other.key(scale)
                 assert not same or cell.row == "Scaffold" or scale == "tiny", cell.name
+
+
+def test_every_table_can_be_set_in_latex():
+    """The first line is a comment; below it there is nothing but ASCII."""
+    for table in TABLES.values():
+        text = as_latex(table, shown(table, TABLES, Found()))
+        strange = {c for c in text.split("\n", 1)[1] if not c.isascii()}
+        assert not strange, table.path
 
 
 def test_papers_disagree_only_where_they_mean_to():

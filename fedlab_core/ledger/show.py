@@ -174,10 +174,16 @@ _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "×": r"$\times$",
     "≥": r"$\geq$",
+    "²": r"$^2$",
+    "₂": r"$_2$",
     "α": r"$\alpha$",
+    "β": r"$\beta$",
     "γ": r"$\gamma$",
+    "λ": r"$\lambda$",
     "ρ": r"$\rho$",
+    "σ": r"$\sigma$",
 }
 
 
