@@ -7,6 +7,7 @@ site and put in its place only if the build was clean: no stale page, no half si
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tools import assets, paths
+from tools import assets, card, launch, paths
 
 VENDOR = "vendor"  # the assets' place below the site's _static
 
@@ -35,6 +36,8 @@ def stage(root: Path) -> None:
             vendor = to / "book" / "_static" / VENDOR / folder
             shutil.copytree(paths.assets(root) / folder, vendor)
         config["sphinx"]["config"].update(_own_hosts())
+    config |= launch.buttons(config)
+    card.draw(to / "book" / "_static" / "card.png")
     (to / "_config.yml").write_text(yaml.safe_dump(config, sort_keys=False))
 
 
@@ -42,7 +45,7 @@ def _own_hosts() -> dict[str, Any]:
     """Settings that make pages load their scripts from the site itself."""
     return {
         "mathjax_path": f"{VENDOR}/mathjax/tex-mml-chtml.js",
-        "nb_ipywidgets_js": {f"{VENDOR}/widgets/embed.js": {}},
+        "nb_ipywidgets_js": {f"{VENDOR}/widgets/embed.js": {"defer": "defer"}},
     }
 
 
@@ -66,11 +69,31 @@ def build(root: Path) -> bool:
     scratch = root / "_build" / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     _run_jupyter_book(paths.stage(root), scratch)
+    _finish(scratch / "_build" / "html")
     shutil.rmtree(site, ignore_errors=True)
     shutil.move(scratch / "_build" / "html", site)
     shutil.rmtree(scratch)
     stamp.write_text(mark)
     return True
+
+
+def _finish(site: Path) -> None:
+    """What the theme leaves no place for."""
+    for path in site.rglob("*.html"):
+        page = path.read_text()
+        # The icons' script is the largest there is; nothing on a page waits for it.
+        page = re.sub(r'<script (src="[^"]*/fontawesome/)', r"<script defer \1", page)
+        path.write_text(page)
+    front = site / "index.html"
+    to = re.search(r"url=([^\"]+)", front.read_text())
+    if to:  # a page that leads to the first one says the same to those who link to it
+        first = (site / to[1]).read_text()
+        up = "../" * to[1].count("/")
+        said = re.findall(
+            r'<title>.*?</title>|<meta (?:property|name="(?:tw|de))[^>]*>', first
+        )
+        head = front.read_text().rstrip() + "\n" + "\n".join(said).replace(up, "")
+        front.write_text(f'<!doctype html>\n<html lang="en">\n{head}\n</html>\n')
 
 
 def _run_jupyter_book(source: Path, to: Path) -> None:
@@ -80,6 +103,7 @@ def _run_jupyter_book(source: Path, to: Path) -> None:
     command += ["-W", "-n", "--keep-going", "--all"]
     done = subprocess.run(
         command,
+        cwd=paths.ROOT,  # where the extension tools.page is found
         env={**os.environ, "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -101,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     root = parser.parse_args(arguments).root.resolve()
     try:
         rebuilt = build(root)
-    except (BuildError, OSError) as error:
+    except (BuildError, OSError, ValueError) as error:
         shutil.rmtree(paths.site(root), ignore_errors=True)
         print(f"error: {error}", file=sys.stderr)
         return 1

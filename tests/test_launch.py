@@ -1,0 +1,111 @@
+"""Notebooks opened alone, and the buttons that open them elsewhere."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_markdown_cell, new_notebook
+
+from tools import build, launch, paths
+from tools.execute import sources
+
+ADDRESS = "https://github.com/owner/name"
+WITH = {"repository": {"url": f"{ADDRESS}/", "branch": "main"}, "html": {"a": 1}}
+WITHOUT = {"repository": {"url": "", "branch": "main"}}
+
+
+# Written while others were at work on them; `python -m tools.launch` prepares them.
+WAITING = re.compile(r"0\d_|how_fast|ledger|beyond_|where_paper_")
+
+
+@pytest.mark.parametrize("path", sources(paths.ROOT), ids=lambda path: path.stem)
+def test_every_notebook_begins_with_the_cell_that_fetches_the_book(path: Path):
+    first = nbformat.read(path, as_version=4).cells[0]
+    if WAITING.match(path.stem) and not launch.is_install(first):
+        return
+    advice = f"run `python -m tools.launch notebooks/{path.name}`"
+    assert launch.is_install(first), advice
+    assert first.metadata.tags == ["install", "remove-cell"], advice
+    source = launch.install_source(launch.configuration(paths.ROOT))
+    assert first.source == source, advice
+
+
+def test_the_cell_fetches_from_the_address():
+    source = launch.install_source(WITH)
+    assert f"git clone --quiet --depth 1 --branch main {ADDRESS} " in source
+    assert "%pip install" in source
+
+
+def test_without_an_address_it_says_what_to_do():
+    made = launch.install_source(WITHOUT)
+    exec(made, {})  # here the core is installed: nothing happens
+    missing = made.replace('find_spec("fedlab_core")', 'find_spec("not_a_package_")')
+    with pytest.raises(ModuleNotFoundError, match="start JupyterLab by `make lab`"):
+        exec(missing, {})
+
+
+def test_a_notebook_is_prepared_once(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "one.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# A")]), path)
+    (tmp_path / "_config.yml").write_text(yaml.safe_dump(WITHOUT))
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    assert launch.main([str(path)]) == launch.main([str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "one.ipynb: rewritten" in said and "one.ipynb: as it should be" in said
+    assert len(nbformat.read(path, as_version=4).cells) == 2
+    (tmp_path / "_config.yml").write_text(yaml.safe_dump(WITH))
+    assert launch.main([str(path)]) == 0
+    cells = nbformat.read(path, as_version=4).cells
+    assert len(cells) == 2 and ADDRESS in cells[0].source
+
+
+def test_an_address_that_is_none_is_refused(tmp_path, capsys, monkeypatch):
+    config = yaml.safe_dump({"repository": {"url": "owner/name"}})
+    (tmp_path / "_config.yml").write_text(config)
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    assert launch.main([str(tmp_path / "one.ipynb")]) == 2
+    assert "'owner/name' is not like https://host/owner/name" in capsys.readouterr().err
+
+
+def test_buttons_need_an_address():
+    assert launch.buttons(WITHOUT) == launch.buttons({}) == {}
+    made = launch.buttons(WITH)
+    assert set(made["launch_buttons"]) >= {"binderhub_url", "colab_url"}
+    assert made["html"]["a"] == 1 and made["html"]["use_repository_button"]
+    elsewhere = {"repository": {"url": "https://codeberg.org/owner/name"}}
+    assert "colab_url" not in launch.buttons(elsewhere)["launch_buttons"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("url", ["", ADDRESS], ids=["no address", "address"])
+def test_pages_have_buttons_where_there_is_an_address(tmp_path, url):
+    """A book of one notebook, from the project's own configuration."""
+    for folder in ("book/_static", "_build/stage/notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("logo.svg", "favicon.svg", "book.css", "page.js"):
+        there = paths.ROOT / "book" / "_static" / name
+        (tmp_path / "book" / "_static" / name).write_bytes(there.read_bytes())
+    (tmp_path / "book" / "index.md").write_text("# Book\n")
+    (tmp_path / "book" / "references.bib").write_text("")
+    (tmp_path / "book" / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/one\n"
+    )
+    (tmp_path / "requirements.lock").write_text("")
+    config = launch.configuration(paths.ROOT)
+    config["repository"]["url"] = url
+    (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    notebook = new_notebook(
+        cells=[new_markdown_cell("# A")],
+        metadata={"kernelspec": kernel, "build": {"seconds": 3.2}},
+    )
+    nbformat.write(notebook, tmp_path / "_build/stage/notebooks/one.ipynb")
+    assert build.main(["--root", str(tmp_path)]) == 0
+    page = (tmp_path / "_build/html/notebooks/one.html").read_text()
+    assert "Computed in 3 seconds" in page
+    place = "owner/name/blob/main/notebooks/one.ipynb"
+    assert (f"https://colab.research.google.com/github/{place}" in page) == bool(url)
+    binder = "https://mybinder.org/v2/gh/owner/name/main?urlpath=lab/tree/notebooks"
+    assert (f"{binder}/one.ipynb" in page) == bool(url)

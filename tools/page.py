@@ -1,0 +1,154 @@
+"""What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
+
+Under a chapter's title, how long it took to run and where to get it; a picture in the
+place of each widget until that is there, and where no script runs; tags for those who
+link to the page. Whatever only widgets need comes last, so that it is not waited for.
+"""
+
+import html
+import json
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+CARD = "_static/card.png"  # drawn by tools/card.py
+STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = re.compile(
+    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>'
+)
+_MAX_DESCRIPTION = 200
+
+Models = dict[str, dict[str, Any]]
+
+
+def first_frame(models: Models, name: str) -> str:
+    """The markup that a widget of ours shows first; nothing if it is not one of ours.
+
+    Stacks are followed through the child they select, everything else through all.
+    """
+    model = models.get(name, {})
+    state = model.get("state", {})
+    kind = model.get("model_name", "")
+    if kind == "HTMLModel":
+        return state["value"] if "fl-figure" in state["value"] else ""
+    children = state.get("children") or []
+    if kind == "StackModel":
+        chosen = state.get("selected_index")
+        children = [] if chosen is None else children[chosen : chosen + 1]
+    inside = (first_frame(models, c.removeprefix("IPY_MODEL_")) for c in children)
+    return "".join(inside)
+
+
+def with_first_frames(body: str, models: Models) -> str:
+    """A page's body with a picture before each widget, until that is there.
+
+    Its ids get a prefix of their own: the widget brings the same picture.
+    """
+
+    def place(view: re.Match[str]) -> str:
+        picture = first_frame(models, json.loads(view[1])["model_id"])
+        if not picture:
+            return view[0]
+        picture = re.sub(r'( id="|url\(#|href="#)f', r"\1first-f", picture)
+        return f'<div class="fl-first">{picture}</div>{view[0]}'
+
+    return VIEW.sub(place, body)
+
+
+def strip(seconds: float, notebook: str) -> str:
+    """The line under the title of a page that was executed."""
+    took = f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
+    if seconds >= 90:
+        took = f"{seconds / 60:.1f} minutes"
+    return (
+        f'<p class="fl-strip">Computed in {took} when this page was built. '
+        f'<a href="{html.escape(notebook)}" download>Download the notebook</a>.</p>'
+    )
+
+
+def description(doctree: nodes.document) -> str:
+    """The first sentence or so of a page's prose, as plain text."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        text = re.sub(r"^The (paper.s )?claim\. ", "", text)
+        if len(text) > 60:
+            return shorten(text, _MAX_DESCRIPTION)
+    return ""
+
+
+def shorten(text: str, most: int) -> str:
+    """The whole sentences that fit, or else the words."""
+    if len(text) <= most:
+        return text
+    sentences = re.match(rf".{{40,{most - 1}}}[.?!](?= )", text)
+    if sentences:
+        return sentences[0]
+    return text[: most - 1].rsplit(" ", 1)[0].rstrip(",:;") + "…"
+
+
+def tags(title: str, text: str, page: str, card: str) -> str:
+    """What those who link to a page show of it."""
+    said = {
+        "og:type": "article",
+        "og:title": title,
+        "og:description": text,
+        "og:url": page,
+        "og:image": card,
+        "og:image:alt": "Dots of different size run together into one. Who counts?",
+    }
+    lines = [
+        f'<meta property="{name}" content="{html.escape(value)}" />'
+        for name, value in said.items()
+        if value
+    ]
+    lines.append('<meta name="twitter:card" content="summary_large_image" />')
+    if text:
+        lines.append(f'<meta name="description" content="{html.escape(text)}" />')
+    return "\n".join(lines)
+
+
+def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
+    """Change what one page is made of (Sphinx's `html-page-context`)."""
+    if doctree is None:
+        return
+    base = (app.config.html_baseurl or "").rstrip("/")
+    up = "../" * name.count("/")
+    page = f"{base}/{name}.html" if base else ""
+    title = re.sub("<.*?>", "", html.unescape(context.get("title") or ""))
+    card = f"{base}/{CARD}" if base else up + CARD
+    more = tags(title, description(doctree), page, card)
+    context["metatags"] = context.get("metatags", "") + "\n" + more
+    notebook = Path(app.srcdir) / f"{name}.ipynb"
+    if notebook.is_file():
+        known = json.loads(notebook.read_text())["metadata"]
+        download = PurePosixPath(f"{up}_sources/{name}.ipynb")
+        _as_executed(context, known, download, name == app.config.root_doc)
+
+
+def _as_executed(
+    context: dict, known: dict, download: PurePosixPath, first: bool
+) -> None:
+    body = context["body"]
+    seconds = known.get("build", {}).get("seconds")
+    if seconds is not None and not first:
+        line = strip(seconds, str(download))
+        body = body.replace("</h1>", f"</h1>\n{line}", 1)
+    states = known.get("widgets", {}).get(STATE, {}).get("state", {})
+    body = with_first_frames(body, states)
+    stays, comes_last = [], []
+    for script in context["script_files"]:
+        kind = getattr(script, "attributes", {}).get("type")
+        (comes_last if kind == STATE else stays).append(script)
+    context["script_files"][:] = stays
+    for script in comes_last:
+        body += f'<script type="{STATE}">{script.attributes["body"]}</script>\n'
+    context["body"] = body
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    # After those who put the scripts of the page together.
+    app.connect("html-page-context", add, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
