@@ -15,10 +15,16 @@ from IPython.display import HTML
 from fedlab_core.errors import InputError
 from fedlab_core.ledger import Cell, Claim, Setting, Store, Table
 from fedlab_core.ledger.book import Book, distance, grouped, opened, reasons
-from fedlab_core.ledger.claimed import card, claims_of, ruled
+from fedlab_core.ledger.claimed import card, claims_folded, claims_of, ruled
 from fedlab_core.ledger.command import add_verbs
 from fedlab_core.ledger.curves import curves_of
-from fedlab_core.ledger.markup import contents, gaps_of, overview, table_of
+from fedlab_core.ledger.markup import (
+    contents,
+    gaps_of,
+    overview,
+    table_of,
+    written,
+)
 from fedlab_core.ledger.pictures import against_paper, verdict_bars
 from fedlab_core.ledger.store import SCHEMA, Line
 from fedlab_core.ledger.trace import command, different, table_command, took, trace
@@ -276,6 +282,16 @@ def test_claims_show_the_papers_gain_and_ours(book):
     assert set(read.targets) <= set(read.ids) and len(read.targets) == 1
 
 
+def test_claims_without_a_verdict_are_folded(book):
+    page = markup(claims_of(book, "feddisco"))
+    judged, waiting = page.split("1 claim without a verdict yet")
+    assert "Ours is above Plain &lt;on A&gt;." in judged
+    assert "The same on B." in waiting and "The same on B." not in judged
+    page = markup(claims_folded(book, "feddisco"))
+    assert "2 claims: 1 reproduced" in Reader(page).words
+    assert "1 reproduced" in markup(overview(book)).split("cells measured")[1]
+
+
 def test_a_card_has_machine_rule_and_command(book):
     page = markup(card("feddisco", book=book))
     read = Reader(page)
@@ -291,6 +307,16 @@ def test_the_rule_is_the_modules_own():
     for word in WORDS:
         assert f'"{word}"' in text
     assert "Fixed before anything is run" in text and text.count("- ") == 0
+
+
+def test_docstrings_become_paragraphs_and_lists():
+    said = written(
+        "One.\nStill one.\n\nA list:\n1. a < b\n   goes on\n2. c\n\n- d\n- e"
+    )
+    assert said == (
+        "<p>One. Still one.</p><p>A list:</p><ol><li>a &lt; b goes on</li><li>c</li>"
+        "</ol><ul><li>d</li><li>e</li></ul>"
+    )
 
 
 def test_a_paper_without_claims_says_so(book):

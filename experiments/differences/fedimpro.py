@@ -4,7 +4,7 @@ from experiments.common import Plain
 from experiments.differences.record import Difference
 from experiments.differences.worlds import method, pair
 
-_RAMPED: Plain = {"alpha": 1000 / 30}  # 0 to 2, as over the paper's 1000 rounds
+_RAMPED: Plain = {"alpha": 1000 / 20}  # 0 to 2, as over the paper's 1000 rounds
 _IMPRO = method("fedimpro", **_RAMPED)
 
 

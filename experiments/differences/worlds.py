@@ -7,12 +7,12 @@ from experiments.common import Plain, joined
 from experiments.differences.record import Reading
 from fedlab_core.ledger import Setting
 
-_SGD: Plain = {"lr": 0.01, "momentum": 0.9, "epochs": 3, "batch_size": 32}
+_SGD: Plain = {"lr": 0.01, "momentum": 0.9, "epochs": 2, "batch_size": 32}
 _LETTERS: Plain = {
     "dataset": "letters",
-    "data": {"n_train": 1200, "n_test": 1000, "noise": 0.2},
-    "network": {"hidden": [64, 64]},
-    "rounds": 12,
+    "data": {"n_train": 1200, "n_test": 500, "noise": 0.2},
+    "network": {"hidden": [32, 32]},
+    "rounds": 10,
     "local": _SGD,
 }
 _DIRICHLET: Plain = {"kind": "dirichlet", "scenario": {"clients": 10, "alpha": 0.3}}
@@ -35,7 +35,7 @@ WORLDS: dict[str, Plain] = {
     "fedimpro": joined(
         _LETTERS,
         {"kind": "dirichlet", "scenario": {"clients": 10, "alpha": 0.3}},
-        {"participants": 5, "rounds": 30},
+        {"participants": 5, "rounds": 20},
         {"local": {"lr": 0.1, "momentum": 0.0, "epochs": 1}},
     ),
 }

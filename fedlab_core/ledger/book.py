@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fedlab_core.errors import require
 from fedlab_core.ledger.cells import SCALES, Table
+from fedlab_core.ledger.claims import Claim, Judged, judged
 from fedlab_core.ledger.command import declared
 from fedlab_core.ledger.show import Shown, counts, shown
 from fedlab_core.ledger.store import Found, Line, Store
@@ -36,7 +36,7 @@ class Book:
 
     tables: Mapping[str, Table]
     found: Found
-    claims: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # by paper
+    claims: Mapping[str, Sequence[Claim]] = field(default_factory=dict)  # by paper
     _kept: dict[str, list[Shown]] = field(default_factory=dict, repr=False)
 
     @property
@@ -79,6 +79,12 @@ class Book:
         """How many cells have each verdict."""
         each = [counts(self.cells(t)) for t in tables]
         return {w: sum(c[w] for c in each) for w in WORDS}
+
+    def claimed(self, paper: str, tables: Sequence[str] = ()) -> list[Judged]:
+        """The verdicts on a paper's claims, or on those drawn from some tables."""
+        claims = self.claims.get(paper, ())
+        wanted = [c for c in claims if not tables or c.cell.table in tables]
+        return judged(wanted, self.found)
 
     def seconds(self, tables: Sequence[Table]) -> float:
         """The time that the runs behind these tables took, at all scales."""

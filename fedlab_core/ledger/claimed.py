@@ -10,40 +10,64 @@ from IPython.display import HTML
 from fedlab_core.ledger import verdict as rule
 from fedlab_core.ledger.book import NAMES, Book, opened
 from fedlab_core.ledger.cells import Cell
-from fedlab_core.ledger.claims import Judged, judged
-from fedlab_core.ledger.markup import folded, grid, page, theirs, verdict_cell, wide
+from fedlab_core.ledger.claims import Judged
+from fedlab_core.ledger.markup import (
+    counted,
+    folded,
+    grid,
+    page,
+    theirs,
+    verdict_cell,
+    wide,
+    written,
+)
 from fedlab_core.ledger.store import Line
 from fedlab_core.ledger.trace import command, lines_of, trace
 
-_HEAD = ("paper: gain", "our gain", "tolerance", "scale, seeds", "verdict")
+_HEAD = ("paper: gain", "our gain", "scale, seeds", "verdict")
 _esc = html.escape
 
 
 def claims_of(book: Book, paper: str, tables: Sequence[str] = ()) -> HTML:
     """A paper's claims, or those drawn from some of its tables, each with its runs."""
-    rows = found(book, paper, tables)
+    rows = book.claimed(paper, tables)
     if not rows:
         return HTML("<p>No claim of this paper is declared yet.</p>")
-    body = [_row(j, book, f"{paper}-claim-{i}") for i, j in enumerate(rows)]
+    done = [j for j in rows if j.verdict.word != rule.NONE]
+    waiting = [j for j in rows if j.verdict.word == rule.NONE]
+    parts = [_judged(done, book, paper)] if done else []
+    if waiting:
+        table = grid(_HEAD, [_row(j, book, "") for j in waiting], "No verdict yet.")
+        many = "1 claim" if len(waiting) == 1 else f"{len(waiting)} claims"
+        parts.append(folded(f"{many} without a verdict yet", table))
+    return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
+
+
+def _judged(rows: Sequence[Judged], book: Book, paper: str) -> str:
+    """Claims with a verdict, and a folded list of how each was made."""
+    anchors = [f"{paper}-claim-{i}" for i in range(len(rows))]
+    body = [_row(j, book, at) for j, at in zip(rows, anchors, strict=True)]
     caption = (
         f"{NAMES.get(paper, paper)}'s claims as differences between two cells. Ours: "
-        "mean over seeds, paired, with its 95 % interval; small: from, to."
+        "mean over seeds, paired, with its 95 % interval. Below it: from, to."
     )
-    runs = [(f"{paper}-claim-{i}", j) for i, j in enumerate(rows) if j.verdict.n]
-    items = "".join(f'<li id="{at}">{_made(j, book)}</li>' for at, j in runs)
-    traces = ""
-    if items:
-        said = f"How each of these {len(runs)} gains was made"
-        traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
-    table = grid(_HEAD, body, caption, "fl-cells fl-claims")
-    return HTML(f'<div class="fl-ledger">{table}{traces}</div>')
+    items = "".join(
+        f'<li id="{at}">{_made(j, book)}</li>'
+        for j, at in zip(rows, anchors, strict=True)
+    )
+    said = f"How each of these {len(rows)} gains was made"
+    traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
+    return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
 
 
-def found(book: Book, paper: str, tables: Sequence[str] = ()) -> list[Judged]:
-    """The verdicts on a paper's claims, at the largest scale of each."""
-    claims = book.claims.get(paper, ())
-    wanted = [c for c in claims if not tables or c.cell.table in tables]
-    return judged(wanted, book.found)
+def claims_folded(book: Book, paper: str) -> HTML:
+    """A paper's claims behind a line that counts their verdicts."""
+    rows = book.claimed(paper)
+    words = {w: sum(j.verdict.word == w for j in rows) for w in rule.WORDS}
+    said = f"{len(rows)} claims: {counted(words)}"
+    name = _esc(NAMES.get(paper, paper))
+    inside = str(claims_of(book, paper).data)
+    return HTML(folded(f"<strong>{name}</strong>, {said}", inside))
 
 
 def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
@@ -52,7 +76,7 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     With names of tables, only the claims that are drawn from these.
     """
     book = book or opened()
-    rows = found(book, paper, tables)
+    rows = book.claimed(paper, tables)
     done = [line for j in rows for line in _lines(j, book)]
     made = "Nothing of this has been measured yet."
     if done:
@@ -71,31 +95,27 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
 
 def ruled() -> str:
     """The rule of the verdicts, as the module that applies it says it."""
-    parts = []
-    for block in (inspect.getdoc(rule) or "").split("\n\n"):
-        if block.startswith("- "):
-            items = " ".join(block[2:].split()).split("; - ")
-            body = "".join(f"<li>{_esc(item)}</li>" for item in items)
-            parts.append(f"<ul>{body}</ul>")
-        else:
-            parts.append(f"<p>{_esc(' '.join(block.split()))}</p>")
-    return "".join(parts)
+    return written(inspect.getdoc(rule) or "")
 
 
 def _row(j: Judged, book: Book, anchor: str) -> str:
     c, v = j.claim, j.verdict
-    where = f"<small>{_esc(c.cell.where)}</small>"
+    about = f"{c.cell.where}; tolerance {c.tolerance:g}"
+    where = f"<small>({_esc(about)})</small>"
     mine = "–"
     if v.n:
         ends = " ".join(_mean(cell, j, book) for cell in (c.beside, c.cell))
         low, high = ends.split(" ")
         gain = _signed(v.mean, c.cell.unit)
         half = f" ± {_plain(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
-        mine = f'<a href="#{anchor}">{gain}{half}</a><br><small>{low}, {high}</small>'
+        mine = f"{gain}{half}"
+        if anchor:
+            mine = f'<a href="#{anchor}">{mine}</a>'
+        mine += f"<br><small>{low}, {high}</small>"
     scale = f"{j.scale}, {v.n}" if v.n else "–"
     return wide(f"{_esc(c.sentence)} {where}", len(_HEAD)) + (
         f'<tr><td>{_theirs(j)}</td><td class="fl-ours">{mine}</td>'
-        f"<td>{c.tolerance:g}</td><td>{scale}</td>{verdict_cell(v.word)}</tr>"
+        f"<td>{scale}</td>{verdict_cell(v.word)}</tr>"
     )
 
 

@@ -5,6 +5,7 @@ Tables that nobody has measured are folded, with the paper's numbers inside.
 """
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from IPython.display import HTML
@@ -13,7 +14,7 @@ from fedlab_core.ledger.book import NAMES, Book, grouped, reasons
 from fedlab_core.ledger.cells import SCALES, Cell, Table
 from fedlab_core.ledger.show import Shown, shown
 from fedlab_core.ledger.trace import command, lines_of, table_command, took, trace
-from fedlab_core.ledger.verdict import NONE
+from fedlab_core.ledger.verdict import NONE, WORDS
 
 _METRICS = {
     "best": "best round",
@@ -22,6 +23,7 @@ _METRICS = {
     "ipr": "share of clients that gain over training alone",
     "rsd": "deviation of what clients gain over training alone",
 }
+_ITEM = re.compile(r"\d+\. |- ")
 _esc = html.escape
 
 
@@ -231,12 +233,41 @@ def overview(book: Book) -> HTML:
         many = f"{len(tables)} tables, {sum(len(t.cells) for t in tables)} cells"
         rows.append(
             f'<tr><th scope="row">{link}<br><small>{many}</small></th>'
-            f"<td>{'<br>'.join(there)}<br><small>{took(book.seconds(tables))}</small>"
-            f"</td><td>{_esc(counted(book.verdicts(tables)))}</td></tr>"
+            f"<td>{'<br>'.join(there)}{_time(book, tables)}</td>"
+            f"<td>{_esc(counted(book.verdicts(tables)))}</td>"
+            f"<td>{_claims(book, paper)}</td></tr>"
         )
-    head = ("paper", "measured, by scale", "verdicts")
+    head = ("paper", "cells measured", "their verdicts", "the claims'")
     caption = "Every number of the five papers is a cell; small: device time in all."
     return HTML(grid(head, rows, caption))
+
+
+def _time(book: Book, tables: Sequence[Table]) -> str:
+    seconds = book.seconds(tables)
+    return f"<br><small>{took(seconds)}</small>" if seconds else ""
+
+
+def written(text: str) -> str:
+    """The text of a docstring: paragraphs, lists with bullets or numbers."""
+    return "".join(
+        _list(block)
+        if _ITEM.match(block)
+        else f"<p>{_esc(' '.join(block.split()))}</p>"
+        for block in re.sub(r":\n(?=1\. |- )", ":\n\n", text).split("\n\n")
+    )
+
+
+def _list(block: str) -> str:
+    items = re.split(r"\n(?=\d+\. |- )", block)
+    words = [" ".join(_ITEM.sub("", item, count=1).split()) for item in items]
+    kind = "ul" if block.startswith("-") else "ol"
+    return f"<{kind}>{''.join(f'<li>{_esc(w)}</li>' for w in words)}</{kind}>"
+
+
+def _claims(book: Book, paper: str) -> str:
+    rows = book.claimed(paper)
+    words = {w: sum(j.verdict.word == w for j in rows) for w in WORDS}
+    return f"{_esc(counted(words))}<br><small>of {len(rows)}</small>"
 
 
 def wide(text: str, columns: int) -> str:
@@ -252,14 +283,18 @@ def gaps_of(book: Book) -> HTML:
             off = s.verdict.mean - (s.cell.paper_value or 0.0)
             link = f'<a href="{page(paper)}#{s.cell.table}">{_esc(s.cell.where)}</a>'
             where = f"{_esc(s.cell.row)} | {_esc(s.cell.column)}"
-            rows.append(wide(f"{_esc(NAMES.get(paper, paper))}, {link}: {where}", 5))
+            rows.append(wide(f"{_esc(NAMES.get(paper, paper))}, {link}: {where}", 4))
             rows.append(
                 f"<tr><td>{theirs(s.cell)}</td>"
-                f'<td class="fl-ours">{_esc(s.ours)}</td><td>{off:+.3g}</td>'
-                f"<td>{s.cell.tolerance:g}</td>{verdict_cell(s.verdict.word)}</tr>"
+                f'<td class="fl-ours">{_esc(s.ours)}</td>'
+                f"<td>{off:+.3g}<br><small>of {s.cell.tolerance:g}</small></td>"
+                f"{verdict_cell(s.verdict.word)}</tr>"
             )
     if not rows:
         return HTML("<p>No cell at a paper's scale is off by more than allowed.</p>")
-    head = ("paper", "ours", "off by", "tolerance", "verdict")
-    caption = "At most three cells a paper, the furthest off in tolerances first."
+    head = ("paper", "ours", "off by", "verdict")
+    caption = (
+        "At most three cells a paper, the furthest off first, in tolerances. Below how "
+        "far they are off: the tolerance."
+    )
     return HTML(grid(head, rows, caption))

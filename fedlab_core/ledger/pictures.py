@@ -32,7 +32,7 @@ def verdict_bars(book: Book) -> HTML:
 
 @styled
 def _bars(found: dict[str, dict[str, int]]):
-    fig, ax = canvas(640, 90 + 42 * len(found))
+    fig, ax = canvas(640, 120 + 42 * len(found))
     most = max(1, *(sum(w[n] for n in _INKS) for w in found.values()))
     for i, words in enumerate(found.values()):
         left = 0
@@ -50,7 +50,7 @@ def _bars(found: dict[str, dict[str, int]]):
         ax.barh(0, 0, color=colour, hatch=_HATCHES[word], edgecolor="white", label=word)
     ax.set_yticks(range(len(found)), [NAMES.get(p, p) for p in found])
     ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, 1.4 * most), xlabel="cells")
-    fig.legend(loc="outside upper left", ncols=4)
+    fig.legend(loc="outside upper left", ncols=2)
     return fig
 
 
