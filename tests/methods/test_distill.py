@@ -11,7 +11,6 @@ from torch.nn.functional import cross_entropy, kl_div
 
 from fedlab_core import (
     BySize,
-    Dataset,
     Local,
     World,
     build,
@@ -37,33 +36,18 @@ from fedlab_core.methods.distill import (
     server_ft,
 )
 from fedlab_core.world import Proxy
-from tests.methods.gathering import gathered
-from tests.methods.plainly import LOCAL, SEED, agree, played, setting
-from tests.methods.test_fedlaw import (
+from tests.methods.at_server import (
     arguments_of,
     at_the_server,
     server_batches,
     signed,
     three_of_four,
 )
+from tests.methods.gathering import gathered
+from tests.methods.plainly import LOCAL, SEED, agree, played, setting
 from tests.reference import distill as plain
 
 PLAIN_SGD: dict[str, Any] = {"momentum": 0.0, "weight_decay": 0.0}
-
-
-@pytest.fixture(scope="module")
-def proxied(small_data: Dataset, small_world: World) -> World:
-    """The small world, with three images of each class at the server."""
-    w = small_world
-    return world(small_data, w.partition, w.make, proxy=Proxy(per_class=3))
-
-
-@pytest.fixture(scope="module")
-def normed(small_data: Dataset) -> World:
-    """Three clients, an MLP with BatchNorm, and two images of each class."""
-    make = build("mlp", small_data.shape, 10, hidden=(8,), batch_norm=True)
-    who = iid(small_data.y_train, 3)
-    return world(small_data, who, make, proxy=Proxy(per_class=2))
 
 
 # -- by hand -----------------------------------------------------------------------
