@@ -20,6 +20,7 @@ QUIET = (
     "--disable-quic",
     "--disable-sync",
     "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 
 
@@ -67,5 +68,11 @@ def is_local(url: str) -> bool:
 
 
 class _QuietHandler(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # one connection for many files
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "max-age=600")
+        super().end_headers()
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the tests report what failed."""

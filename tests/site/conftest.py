@@ -1,23 +1,33 @@
-"""The built site, served on this machine to a browser that can reach nothing else."""
+"""The built site, served on this machine to a browser that can reach nothing else.
+
+FEDLAB_SITE points the tests at another folder than `_build/html`.
+"""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext
 
+from tests.site.checks import Findings, every_check
 from tools import paths
-from tools.browser import chromium, find_chromium, is_local, pages, served
+from tools.browser import chromium, find_chromium, pages, served
+from tools.visit import DESK
 
-SITE = paths.site(paths.ROOT)
+SITE = Path(os.environ.get("FEDLAB_SITE", paths.site(paths.ROOT)))
+
+
+def page_names() -> list[str]:
+    """The pages of the site, but for the one that only leads to the first."""
+    return [name for name in pages(SITE) if name != "index.html"] or ["no page"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what asks for `page_name` once for every page of the site."""
     if "page_name" in metafunc.fixturenames:
-        metafunc.parametrize("page_name", pages(SITE) or ["no page"])
+        metafunc.parametrize("page_name", page_names())
 
 
 def _missing(reason: str) -> None:
@@ -48,57 +58,19 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@dataclass
-class Visit:
-    """One page as a reader opens it, and everything that went wrong on it."""
-
-    page: Page
-    address: str
-    problems: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        said = self.problems.append
-        self.page.on(
-            "console",
-            lambda message: (
-                said(f"console: {message.text}") if message.type == "error" else None
-            ),
-        )
-        self.page.on("pageerror", lambda error: said(f"error: {error}"))
-        self.page.on(
-            "response",
-            lambda answer: (
-                said(f"{answer.status}: {answer.url}") if answer.status >= 400 else None
-            ),
-        )
-        self.page.route("**/*", self._stay_local)
-
-    def _stay_local(self, route) -> None:
-        if is_local(route.request.url):
-            route.continue_()
-        else:
-            self.problems.append(f"foreign request: {route.request.url}")
-            route.abort()
-
-    def open(self, name: str) -> Page:
-        self.page.goto(f"{self.address}/{name}", wait_until="networkidle")
-        if self.page.locator("script[type='application/vnd.jupyter.widget-view+json']"):
-            self.page.wait_for_function(
-                "() => document.querySelectorAll('.fl-stage svg, .fl-stage img').length"
-                " >= document.querySelectorAll('.fl-frames').length"
-            )
-        return self.page
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One reader, who keeps what was loaded for the next page."""
     context = browser.new_context(
-        viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
+        viewport=DESK, reduced_motion="reduce", color_scheme="light"
     )
     yield context
     context.close()
 
 
-@pytest.fixture
-def visit(context: BrowserContext, address: str) -> Visit:
-    return Visit(context.new_page(), address)
+@pytest.fixture(scope="session")
+def findings(
+    context: BrowserContext, address: str, site: Path
+) -> Callable[[str], Findings]:
+    """What every check finds on a page, in a single visit."""
+    return cache(lambda name: every_check(context, address, site, name))

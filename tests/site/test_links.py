@@ -1,82 +1,56 @@
 """The site as files: every link leads somewhere, every picture has a text."""
 
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
-from bs4 import BeautifulSoup, Tag
 
-from tools.browser import pages
-
-# The theme and sphinx-proof write these more than once; neither breaks anything.
-REPEATED_UPSTREAM = {"proof-content", "search-input"}
+from tools import site_files
+from tools.site_files import Documents, documents
 
 
-@pytest.fixture(scope="session")
-def documents(site: Path) -> dict[Path, BeautifulSoup]:
-    found = (site / name for name in pages(site))
-    return {
-        path.resolve(): BeautifulSoup(path.read_bytes(), "html.parser")
-        for path in found
-    }
+@pytest.fixture(scope="module")
+def every_page(site: Path) -> Documents:
+    return documents(site)
 
 
-def _references(document: BeautifulSoup) -> Iterator[tuple[Tag, str]]:
-    for name in ("href", "src"):
-        for tag in document.select(f"[{name}]"):
-            yield tag, str(tag[name])
+@pytest.mark.parametrize(
+    "check",
+    [
+        site_files.broken_links,
+        site_files.foreign_assets,
+        site_files.mute_pictures,
+        site_files.repeated_ids,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_no(every_page: Documents, check) -> None:
+    assert check(every_page) == []
 
 
-def _ids(document: BeautifulSoup) -> Iterator[str]:
-    return (str(tag["id"]) for tag in document.select("[id]"))
-
-
-def test_links_and_anchors_resolve(documents: dict[Path, BeautifulSoup]) -> None:
-    anchors = {path: set(_ids(document)) for path, document in documents.items()}
-    broken = []
-    for path, document in documents.items():
-        for _, target in _references(document):
-            parts = urlsplit(target)
-            if parts.scheme or parts.netloc:
-                continue
-            to = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            fragment = unquote(parts.fragment)
-            if not to.exists():
-                broken.append(f"{path.name}: {target}")
-            elif fragment and to in anchors and fragment not in anchors[to]:
-                broken.append(f"{path.name}: no anchor {target}")
-    assert broken == []
-
-
-def test_nothing_is_loaded_from_another_host(
-    documents: dict[Path, BeautifulSoup],
+def test_those_who_link_here_get_a_picture_and_a_sentence(
+    every_page: Documents, site: Path
 ) -> None:
-    foreign = [
-        f"{path.name}: {target}"
-        for path, document in documents.items()
-        for tag, target in _references(document)
-        if tag.name not in ("a", "use") and urlsplit(target).netloc
-    ]
-    assert foreign == []
+    for path, page in every_page.items():
+        if path.name in ("genindex.html", "search.html"):
+            continue
+        said = {
+            str(tag["property"]): str(tag["content"])
+            for tag in page.select("meta[property^='og:']")
+        }
+        assert len(said["og:description"]) > 20, path.name
+        card = path.parent / said["og:image"]
+        assert card.resolve() == (site / "_static" / "card.png").resolve()
+        assert card.stat().st_size < 300_000
 
 
-def test_every_picture_has_a_text(documents: dict[Path, BeautifulSoup]) -> None:
-    mute = [
-        f"{path.name}: {str(tag)[:100]}"
-        for path, document in documents.items()
-        for tag in [*document.find_all("img"), *document.select("svg[role=img]")]
-        if not tag.get("alt", tag.get("aria-label"))
-    ]
-    assert mute == []
-
-
-def test_ids_are_unique(documents: dict[Path, BeautifulSoup]) -> None:
-    repeated = [
-        f"{path.name}: {name}"
-        for path, document in documents.items()
-        for name, times in Counter(_ids(document)).items()
-        if times > 1 and name not in REPEATED_UPSTREAM
-    ]
-    assert repeated == []
+def test_chapters_say_what_they_took_and_can_be_downloaded(
+    every_page: Documents,
+) -> None:
+    chapters = [p for p in every_page if p.parent.name == "notebooks"]
+    chapters = [p for p in chapters if p.name != "index.html"]
+    assert chapters
+    for path in chapters:
+        line = every_page[path].select_one(".fl-strip")
+        assert line is not None and "Computed in" in line.text, path.name
+        link = line.select_one("a[download]")
+        assert link is not None and str(link["href"]).endswith(f"{path.stem}.ipynb")

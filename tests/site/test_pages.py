@@ -1,78 +1,75 @@
-"""Every page in a browser: nothing fails, nothing overflows, everybody can read it."""
+"""Every page in a browser: nothing fails, everything moves, everybody can read it.
 
-from pathlib import Path
+A page is opened once; each check on it is a test with a name of its own.
+"""
+
+import re
 
 import pytest
-from playwright.sync_api import ViewportSize
+from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.site.conftest import Visit
-from tools import paths
+from tests.site.checks import NAMES
+from tools.visit import opened
 
 pytestmark = pytest.mark.browser
 
-AXE = paths.assets(paths.ROOT) / "axe" / "axe.min.js"
-LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-OPTIONS = {"runOnly": LEVELS, "preload": False}
-PHONE: ViewportSize = {"width": 390, "height": 844}
+
+@pytest.mark.parametrize("check", NAMES)
+def test_page(findings, page_name: str, check: str) -> None:
+    assert findings(page_name)[check] == []
 
 
-def test_opens_without_any_problem(visit: Visit, page_name: str) -> None:
-    visit.open(page_name)
-    assert visit.problems == []
+def test_the_front_leads_to_the_first_page(context, address: str) -> None:
+    page = context.new_page()
+    page.goto(f"{address}/index.html")
+    page.wait_for_url("**/notebooks/index.html")
+    assert page.locator("h1").first.inner_text().startswith("Who counts?")
+    page.close()
 
 
-def test_fits_a_phone(visit: Visit, page_name: str) -> None:
-    visit.page.set_viewport_size(PHONE)
-    page = visit.open(page_name)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+@pytest.mark.parametrize("words", ["FedDisco", "SCAFFOLD", "gamma", "rFedAvg"])
+def test_search_finds(context: BrowserContext, address: str, words: str) -> None:
+    with opened(context, f"{address}/search.html?q={words}") as visit:
+        visit.page.locator("#search-results li a").first.wait_for()
+        assert visit.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_is_accessible(visit: Visit, page_name: str, scheme) -> None:
-    visit.page.emulate_media(color_scheme=scheme)
-    page = visit.open(page_name)
-    page.add_script_tag(path=AXE)
-    report = page.evaluate("options => axe.run(document, options)", OPTIONS)
-    found = [
-        f"{violation['id']}: {node['html'][:120]}"
-        for violation in report["violations"]
-        for node in violation["nodes"]
-    ]
-    assert found == []
-
-
-def test_pictures_follow_the_theme(visit: Visit, page_name: str) -> None:
-    page = visit.open(page_name)
-    switch = page.locator("button.theme-switch-button").first
-    assert switch.count(), f"{page_name} has no button that changes the theme"
-    ink = "getComputedStyle(document.querySelector('.fl-figure svg, main')).color"
-    seen = set()
-    for _ in range(3):  # auto, light, dark
-        seen.add(
-            (
-                page.evaluate("document.documentElement.dataset.theme"),
-                page.evaluate(ink),
-            )
-        )
-        switch.click()
-    assert len({theme for theme, _ in seen}) == 2
-    assert len({color for _, color in seen}) == 2
-
-
-def test_text_in_pictures_can_be_read_on_a_phone(visit: Visit, page_name: str) -> None:
-    visit.page.set_viewport_size(PHONE)
-    page = visit.open(page_name)
-    squeezed = page.evaluate(
-        """() => [...document.querySelectorAll('.fl-scroll svg')]
-            .filter(svg => svg.getClientRects().length)
-            .filter(svg => svg.getBoundingClientRect().width
-                           < parseFloat(svg.style.minWidth) - 1)
-            .map(svg => svg.getAttribute('aria-label'))"""
+def test_nothing_waits_for_the_scripts_of_widgets_and_formulas(
+    browser: Browser, address: str
+) -> None:
+    """The page is painted while those scripts are held back."""
+    context = browser.new_context()
+    page, held = context.new_page(), []
+    late = re.compile(r"/vendor/(widgets|mathjax|fontawesome)/.*\.js")
+    page.route(late, lambda route: held.append(route))
+    page.goto(f"{address}/notebooks/index.html", wait_until="commit")
+    while len(held) < 2:  # at least the widgets' and the icons'
+        page.wait_for_timeout(50)
+    page.wait_for_function(
+        "performance.getEntriesByName('first-contentful-paint').length"
     )
-    assert squeezed == []
+    stand_in = page.locator(".fl-first svg").first
+    assert stand_in.is_visible()
+    assert page.locator(".fl-frames").count() == 0
+    for route in held:
+        route.continue_()
+    page.locator(".fl-frames .fl-stage svg").first.wait_for()
+    page.locator(".fl-first").first.wait_for(state="detached")
+    context.close()
 
 
-def test_search_finds_a_method(visit: Visit, site: Path) -> None:
-    page = visit.open("search.html?q=FedDisco")
-    page.locator("#search-results li a").first.wait_for()
-    assert visit.problems == []
+def test_the_first_page_moves_by_itself_and_can_be_stopped(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    page.goto(f"{address}/notebooks/index.html")
+    stage = page.locator(".fl-auto .fl-stage")
+    playing = page.locator(".fl-auto .widget-play .fa-pause")
+    playing.wait_for()
+    expect(stage).to_have_attribute("aria-live", "off")
+    page.locator(".fl-auto .noUi-handle").focus()
+    page.keyboard.press("Home")
+    playing.wait_for(state="detached")
+    expect(stage).to_have_attribute("aria-live", "polite")
+    context.close()

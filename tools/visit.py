@@ -1,0 +1,271 @@
+"""One page in a browser, as a reader opens it, and everything that is wrong with it.
+
+Each check takes what `opened` gives and returns what it found, in words: nothing found
+is an empty list. The tests of the site make one visit of each page, and plant faults in
+pages of their own to show that each check finds what it is for.
+"""
+
+import gzip
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    BrowserContext,
+    Locator,
+    Page,
+    Position,
+    TimeoutError,
+    ViewportSize,
+)
+
+from tools.browser import is_local
+
+DESK: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+MOST_BYTES = 3_000_000  # of a page with all it loads, compressed
+LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+AXE = {"runOnly": LEVELS, "preload": False, "resultTypes": ["violations"]}
+CONTROLS = ".widget-hslider, .widget-toggle-buttons, .widget-dropdown"
+
+_READY = """() => document.readyState === 'complete'
+    && [...document.querySelectorAll('.fl-frames .fl-stage')]
+        .every(stage => stage.querySelector('svg, img'))
+    && document.querySelectorAll('.fl-frames').length
+        >= document.querySelectorAll('.fl-first').length
+    && !document.querySelector('.fl-first')"""
+_TYPESET = """async () => {
+    if (document.querySelector('.math') && window.MathJax?.startup)
+        await MathJax.startup.promise;
+    await document.fonts.ready;
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+}"""
+_SQUEEZED = """() => [...document.querySelectorAll('.fl-scroll svg')]
+    .filter(svg => svg.getClientRects().length)
+    .filter(svg => svg.getBoundingClientRect().width
+                   < parseFloat(svg.style.minWidth) - 1)
+    .map(svg => svg.getAttribute('aria-label'))"""
+SHOWN = """stage => [...stage.querySelectorAll('svg[aria-label], img[alt]')]
+    .filter(picture => picture.getClientRects().length)
+    .map(picture => picture.getAttribute('aria-label') ?? picture.alt)"""
+_INK = "getComputedStyle(document.querySelector('.fl-figure svg, main')).color"
+
+
+@dataclass
+class Visit:
+    """An open page, and what the browser said about it so far."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+    loaded: set[str] = field(default_factory=set)  # addresses
+
+
+@contextmanager
+def opened(
+    context: BrowserContext, address: str, patience_s: float = 30
+) -> Iterator[Visit]:
+    """A page once all of it is there: its widgets drawn, its formulas set."""
+    page = context.new_page()
+    visit = Visit(page)
+    said = visit.problems.append
+    page.on(
+        "console", lambda m: said(f"console: {m.text}") if m.type == "error" else None
+    )
+    page.on("pageerror", lambda error: said(f"error: {error}"))
+    page.on(
+        "response",
+        lambda r: said(f"{r.status}: {r.url}") if r.status >= 400 else None,
+    )
+    page.on("request", lambda request: _note(visit, request.url))
+    try:
+        page.goto(address, wait_until="load")
+        try:
+            page.wait_for_function(_READY, timeout=patience_s * 1000)
+        except TimeoutError:
+            said("a widget was not drawn")
+        page.evaluate(_TYPESET)
+        yield visit
+    finally:
+        page.close()
+
+
+def _note(visit: Visit, url: str) -> None:
+    if not is_local(url):
+        visit.problems.append(f"foreign request: {url}")
+    elif url.startswith("http"):
+        visit.loaded.add(url)
+
+
+def too_heavy(visit: Visit, site: Path) -> list[str]:
+    """The page, if what it has loaded is more than `MOST_BYTES` in transfer."""
+    files = {site / urlsplit(url).path.lstrip("/") for url in visit.loaded}
+    total = sum(_compressed(path) for path in files if path.is_file())
+    return [f"{total / 1e6:.2f} MB"] if total > MOST_BYTES else []
+
+
+@cache
+def _compressed(path: Path) -> int:
+    packed = path.suffix in (".woff", ".woff2", ".png", ".webp")
+    text = path.read_bytes()
+    return len(text) if packed else len(gzip.compress(text, 6))
+
+
+def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
+    """What axe finds against WCAG 2.1 AA in one theme."""
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)
+    if not page.evaluate("() => 'axe' in window"):
+        page.add_script_tag(path=axe)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    if theme not in (scheme, None):
+        return [f"in a {scheme} browser the page is {theme}"]
+    report = page.evaluate("options => axe.run(document, options)", AXE)
+    return [
+        f"{violation['id']}: {node['html'][:120]}"
+        for violation in report["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+def not_for_phones(visit: Visit) -> list[str]:
+    """What does not fit a narrow screen, or cannot be read on it."""
+    page = visit.page
+    page.set_viewport_size(PHONE)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    found = [f"{wide} px wide"] if wide > PHONE["width"] else []
+    found += [f"squeezed: {label}" for label in page.evaluate(_SQUEEZED)]
+    page.set_viewport_size(DESK)
+    return found
+
+
+def stuck_theme(visit: Visit) -> list[str]:
+    """What does not change when the reader asks for another theme."""
+    page = visit.page
+    switch = page.locator("button.theme-switch-button").first
+    if not switch.count():
+        return ["there is no button that changes the theme"]
+    themes, inks = set(), set()
+    for _ in range(3):  # auto, light, dark
+        themes.add(page.evaluate("document.documentElement.dataset.theme"))
+        inks.add(page.evaluate(_INK))
+        switch.click()
+    found = [] if len(themes) == 2 else [f"themes seen: {sorted(themes)}"]
+    return found + ([] if len(inks) == 2 else [f"pictures drawn in {sorted(inks)}"])
+
+
+def dead_controls(visit: Visit) -> list[str]:
+    """The controls that move no picture, by mouse or by keyboard."""
+    found = []
+    for widget in visit.page.locator(".fl-frames").all():
+        controls = widget.locator(CONTROLS).all()
+        if not controls:
+            found.append("a widget without a control")
+        for control in controls:
+            others = [other for other in controls if other is not control]
+            name = control.locator(".widget-label").first.inner_text()
+            for way in (_by_mouse, _by_keyboard):
+                if not _moves(widget, control, others, way):
+                    how = way.__name__.removeprefix("_").replace("_", " ")
+                    found.append(f"{name!r}: nothing moves {how}")
+    return found
+
+
+def dead_players(visit: Visit) -> list[str]:
+    """The players that, started, do not change their picture."""
+    found = []
+    for widget in visit.page.locator(".fl-frames:has(.widget-play)").all():
+        before = _shown(widget)
+        buttons = widget.locator(".widget-play button")
+        buttons.nth(0).click()
+        try:
+            _until_other(widget, before)
+        except AssertionError:
+            found.append(f"does not play: {before[:80]}")
+        buttons.nth(1).click()
+    return found
+
+
+def _until_other(widget: Locator, before: str) -> None:
+    stage = widget.locator(".fl-stage")
+    for _ in range(40):
+        if stage.evaluate(SHOWN) != [before]:
+            return
+        widget.page.wait_for_timeout(50)
+    raise AssertionError(before)
+
+
+def _shown(widget: Locator) -> str:
+    pictures = widget.locator(".fl-stage").evaluate(SHOWN)
+    assert len(pictures) == 1, f"{len(pictures)} pictures shown at once"
+    return pictures[0]
+
+
+def _moves(widget: Locator, control: Locator, others: list[Locator], way) -> bool:
+    """Whether a control changes the picture, for some position of one other."""
+    if _sweep(widget, control, way):
+        return True
+    return any(
+        _by_mouse(other, lambda: _sweep(widget, control, way)) for other in others
+    )
+
+
+def _sweep(widget: Locator, control: Locator, way) -> bool:
+    """Whether another picture is shown at some value of the control."""
+    _centre(control)
+    before = _shown(widget)
+    return way(control, lambda: _shown(widget) != before)
+
+
+def _centre(control: Locator) -> None:
+    """Away from the page's sticky header, which would take the clicks itself."""
+    control.evaluate("element => element.scrollIntoView({block: 'center'})")
+
+
+def _by_mouse(control: Locator, done: Callable[[], bool]) -> bool:
+    """Try the control's values until that is enough; whether it was."""
+    if control.locator("select").count():
+        select = control.locator("select")
+        for label in select.locator("option").all_inner_texts():
+            select.select_option(label=label)
+            if done():
+                return True
+        return False
+    if control.locator("button").count():
+        for button in control.locator("button").all():
+            button.click()
+            if done():
+                return True
+        return False
+    track = control.locator(".noUi-target")
+    box = track.bounding_box()
+    assert box is not None
+    for part in (0.99, 0.01, 0.5, 0.75, 0.25):
+        position: Position = {"x": part * box["width"], "y": box["height"] / 2}
+        track.click(position=position)
+        if done():
+            return True
+    return False
+
+
+def _by_keyboard(control: Locator, done: Callable[[], bool]) -> bool:
+    page = control.page
+    if control.locator("button").count():
+        for button in control.locator("button").all():
+            button.focus()
+            page.keyboard.press("Enter")
+            if done():
+                return True
+        return False
+    handle = control.locator(".noUi-handle, select")
+    handle.focus()
+    for key in ["Home", *["ArrowRight"] * 4, "End", *["ArrowLeft"] * 2]:
+        page.keyboard.press(key)
+        if done():
+            return True
+    return False
