@@ -19,7 +19,7 @@ Observer = Callable[[Round], Numbers]
 
 _FACTORS = np.linspace(0.9, 1.1, 21)  # what the final model is multiplied by
 _SAMPLES = 1000  # of the test set, to find the curvature
-_LATER = 10  # every so many rounds, after the first two
+_LATER = 5  # every so many rounds, after the first two
 
 
 def learnt(now: Round) -> Tensor:
