@@ -163,7 +163,6 @@ COMPOSED: dict[str, Plain] = {
 }
 RULES: dict[str, Plain] = {
     "SGD": {"method": "fedavg"},
-    "FedProx": {"method": "fedprox", "options": {"mu": 0.1}},
     "rFedAvg+": _PULL,
     "FedImpro": {"method": "fedimpro", "options": {"alpha": 1000 / 20}},
 }
@@ -175,7 +174,6 @@ CHOICES: dict[str, dict[str, Plain]] = {
     },
     "server": {
         "average": {},
-        "FedAvgM": {"of": "fedavgm", "beta": 0.5},
         "FedLAW": {"of": "fedlaw", "server_epochs": 10},
     },
     "groups": {

@@ -52,7 +52,7 @@ def test_a_combination_is_refused_exactly_if_it_cannot_be_built():
             ("FedImpro", "FedDisco", "average", "FedCollab", "fine-tune"),
             "FedImpro + FedDisco + FedCollab + Fine-tune",
         ),
-        (("FedProx", "equal", "FedLAW", "everyone", "nothing"), "FedProx + "),
+        (("rFedAvg+", "equal", "FedLAW", "everyone", "nothing"), "rFedAvg+ + "),
     ],
 )
 def test_a_row_is_the_method_that_it_names(names, title):
@@ -62,7 +62,7 @@ def test_a_row_is_the_method_that_it_names(names, title):
         assert method.name.startswith(title)
 
 
-SOME = [n for n in field.combinations() if not field.refused(n)][::13]
+SOME = [n for n in field.combinations() if not field.refused(n)][::7]
 
 
 @pytest.mark.parametrize("names", SOME, ids=field.row)
