@@ -10,6 +10,7 @@ import importlib.util
 import io
 import os
 import socket
+import sys
 import time
 import warnings
 from collections import deque
@@ -82,7 +83,8 @@ def _cluster(crew: Crew) -> Iterator[Any]:
     usual |= {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     options: dict[str, Any] = {"address": crew.address or "local"}
     if crew.address is None:
-        usual["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # this machine's ears only
+        if "ray" not in sys.modules:  # which reads it once
+            usual["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # this machine's ears only
         cores = max(len(os.sched_getaffinity(0)), crew.threads)
         options["num_cpus"] = crew.threads * (crew.workers or cores // crew.threads)
         options |= {"object_store_memory": 2**27, "include_dashboard": False}
@@ -93,7 +95,7 @@ def _cluster(crew: Crew) -> Iterator[Any]:
         ray = importlib.import_module("ray")
         try:
             ray.init(**options, log_to_driver=False, logging_level="CRITICAL")
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises many kinds
             why = str(error).strip().split("\n")[0]
             where = f"at {crew.address}" if crew.address else "here"
             raise InputError(f"--engine ray: no cluster {where}: {why}") from None
