@@ -362,10 +362,9 @@ def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     _, _, plain = lines(["-m", "fedlab_core"], "local")
     ray = ("--engine", "ray", "--workers", "2")
     out, err, spread = lines(["-c", KILLS], "ray", *ray)
-    first, *_, last = said = out.splitlines()
+    said = out.splitlines()
     assert (len(said), err) == (5, "")
     assert "made/table1 A | one: worker lost (process " in out
-    assert last == "all there: 3 cells at tiny scale, ray"
+    assert said[-1] == "all there: 3 cells at tiny scale, ray"
     by = sorted(map(comparable, spread), key=lambda v: (v["row"], v["seed"]))
-    assert by == [comparable(v) for v in plain] and first != last
-    assert spread[-1]["row"] == "A"  # the others were over before it began again
+    assert by == [comparable(v) for v in plain]
