@@ -199,6 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     root = given.root.resolve()
     parameters = {name: yaml.safe_load(value) for name, value in given.p}
     os.environ["OMP_NUM_THREADS"] = THREADS
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # others may need the cores
     os.environ["FEDLAB_PROGRESS"] = "0"  # a finished bar says nothing on a page
     there = [str(root), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, there))
