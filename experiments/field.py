@@ -204,6 +204,9 @@ def row(names: tuple[str, ...]) -> str:
 
 def refused(combination: tuple[str, ...]) -> str:
     """Why a combination makes no sense; nothing if it does."""
+    _, _, server, groups, _ = combination
+    if groups == "nobody" and server != "average":
+        return f"server={server} has nothing to do where every client is by itself"
     how = composed(*combination)
     options = {"rule": how.get("options", {})}
     options |= {c: {k: v for k, v in p.items() if k != "of"} for c, p in _of(how)}

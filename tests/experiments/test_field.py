@@ -39,6 +39,8 @@ def test_a_combination_is_refused_exactly_if_it_cannot_be_built():
     assert "leaves every client alone" in field.refused(lone)
     deaf = ("FedImpro", "size", "FedLAW", "everyone", "nothing")
     assert "which server=FedLAW does not send" in field.refused(deaf)
+    idle = ("SGD", "size", "FedLAW", "nobody", "nothing")
+    assert "every client is by itself" in field.refused(idle)
     with pytest.raises(InputError):
         compose(rule="fedimpro", server="fedlaw")
     assert not field.refused(("SGD", "FedDisco", "FedLAW", "FedCollab", "fine-tune"))
