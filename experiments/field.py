@@ -72,11 +72,6 @@ ARMS: dict[str, Plain] = {
     "FedDisco + FedCollab": joined({"method": "fedavg"}, {"parts": _DISCO | _GROUPS}),
     "FedImpro + FedCollab": joined(_IMPRO, {"parts": _GROUPS}),
     "FedDisco + FedImpro + FedCollab": joined(_IMPRO, {"parts": _DISCO | _GROUPS}),
-    "FedLAW + FedCollab": {
-        "method": "fedlaw",
-        "options": _LAW,
-        "parts": _GROUPS,
-    },
     "rFedAvg+ + FedDisco": joined(_PULL, {"parts": _DISCO}),
 }
 
