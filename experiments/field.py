@@ -198,10 +198,12 @@ def row(names: tuple[str, ...]) -> str:
 
 
 def refused(combination: tuple[str, ...]) -> str:
-    """Why a combination makes no sense; nothing if it does."""
+    """Why a combination is not offered; nothing if it is."""
     _, _, server, groups, _ = combination
     if groups == "nobody" and server != "average":
         return f"server={server} has nothing to do where every client is by itself"
+    if groups == "FedCollab" and server == "FedLAW":
+        return "server=FedLAW learns in every coalition anew: minutes, not seconds"
     how = composed(*combination)
     options = {"rule": how.get("options", {})}
     options |= {c: {k: v for k, v in p.items() if k != "of"} for c, p in _of(how)}

@@ -32,7 +32,7 @@ def test_arms_of_a_field_differ_in_the_method_only():
         assert len(worlds) == 1, name
 
 
-def test_a_combination_is_refused_exactly_if_it_cannot_be_built():
+def test_a_combination_is_offered_or_there_is_a_reason():
     built = {names for names in field.combinations() if not field.refused(names)}
     assert {(field.row(n), f) for n in built for f in field.COMPOSED} == set(COMPOSED)
     lone = ("SGD", "FedDisco", "average", "nobody", "nothing")
@@ -43,7 +43,9 @@ def test_a_combination_is_refused_exactly_if_it_cannot_be_built():
     assert "every client is by itself" in field.refused(idle)
     with pytest.raises(InputError):
         compose(rule="fedimpro", server="fedlaw")
-    assert not field.refused(("SGD", "FedDisco", "FedLAW", "FedCollab", "fine-tune"))
+    slow = ("SGD", "FedDisco", "FedLAW", "FedCollab", "fine-tune")
+    assert "minutes, not seconds" in field.refused(slow)
+    assert not field.refused(("SGD", "FedDisco", "FedLAW", "everyone", "fine-tune"))
 
 
 @pytest.mark.parametrize(
