@@ -15,8 +15,8 @@ RUN = [d for d in DIFFERENCES if d.stated]
 
 def test_names_and_papers():
     names = [d.name for d in RUN]
-    assert len(names) > 25
-    assert len({(d.paper, d.name) for d in DIFFERENCES}) == len(DIFFERENCES)
+    assert len(names) >= 25
+    assert len({d.name for d in DIFFERENCES}) == len(DIFFERENCES)
     assert {d.paper for d in DIFFERENCES} == {
         "feddisco", "fedlaw", "rfedavg", "fedimpro", "fedcollab",
     }  # fmt: skip

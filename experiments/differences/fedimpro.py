@@ -55,7 +55,7 @@ FEDIMPRO = (
     ),
     Difference(
         "fedimpro",
-        "its SCAFFOLD",
+        "FedImpro's SCAFFOLD",
         "the server's variate moves by the participants' share",
         "it moves fully: too far, when not all take part",
         "scaffold(factor=)",

@@ -14,7 +14,7 @@ RFEDAVG = (
             "rfedavg",
             {"options": {"form": "paper"}},
             {"options": {"form": "code"}},
-            method("rfedavg-plus", lam=0.003),
+            method("rfedavg-plus", lam=0.03),
         ),
     ),
     Difference(
@@ -27,7 +27,7 @@ RFEDAVG = (
             "rfedavg",
             {"options": {"form": "paper"}},
             {"options": {"form": "code"}},
-            method("rfedavg", lam=0.003),
+            method("rfedavg", lam=0.03),
         ),
     ),
     Difference(
@@ -40,12 +40,12 @@ RFEDAVG = (
             "rfedavg",
             local(iterations=5),
             local(epochs=5),
-            method("rfedavg-plus", lam=0.003),
+            method("rfedavg-plus", lam=0.03),
         ),
     ),
     Difference(
         "rfedavg",
-        "its SCAFFOLD",
+        "rFedAvg's SCAFFOLD",
         "SCAFFOLD",
         "the correction is lost: FedAvg with equal weights",
         "scaffold() or equal()",
@@ -53,7 +53,7 @@ RFEDAVG = (
     ),
     Difference(
         "rfedavg",
-        "its FedProx",
+        "rFedAvg's FedProx",
         "mu/2 times the squared distance",
         "without the half: twice as strong",
         "fedprox(half=)",
@@ -66,7 +66,7 @@ RFEDAVG = (
     ),
     Difference(
         "rfedavg",
-        "its q-FedAvg",
+        "rFedAvg's q-FedAvg",
         "L = 1 / step size; the norm of the update",
         "L = 1; the norm of the update times the loss",
         "qfedavg(lipschitz=, scaled_norm=)",

@@ -24,7 +24,7 @@ WORLDS: dict[str, Plain] = {
     "fedlaw": joined(
         _LETTERS,
         {"kind": "dirichlet", "scenario": {"clients": 10, "alpha": 1.0}},
-        {"data": {"noise": 0.35}, "proxy": {"per_class": 10}},
+        {"data": {"noise": 0.35}, "proxy": {"per_class": 10}, "rounds": 8},
         {"local": {"lr": 0.1, "momentum": 0.0}},
     ),
     "rfedavg": joined(

@@ -100,7 +100,7 @@ def ruled() -> str:
 
 def _row(j: Judged, book: Book, anchor: str) -> str:
     c, v = j.claim, j.verdict
-    about = f"{c.cell.where}; tolerance {c.tolerance:g}"
+    about = f"{c.cell.where.split(';')[0]}; tolerance {c.tolerance:g}"
     where = f"<small>({_esc(about)})</small>"
     mine = "–"
     if v.n:
