@@ -37,7 +37,9 @@ def stage(root: Path) -> None:
             shutil.copytree(paths.assets(root) / folder, vendor)
         config["sphinx"]["config"].update(_own_hosts())
     config |= launch.buttons(config)
-    card.draw(to / "book" / "_static" / "card.png")
+    static = to / "book" / "_static"
+    static.mkdir(exist_ok=True)
+    card.draw(static / "card.png")
     (to / "_config.yml").write_text(yaml.safe_dump(config, sort_keys=False))
 
 
