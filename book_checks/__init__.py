@@ -14,6 +14,7 @@ from book_checks import (
     feddisco,
     fedimpro,
     fedlaw,
+    field,
     rfedavg,
 )
 from book_checks._tools import TODO, Answer, Blank, fail
@@ -49,6 +50,9 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
     "7.2": fedcollab.objective,
     "7.3": fedcollab.merge_from,
     "7.4": fedcollab.best_merge,
+    "8.1": field.paired,
+    "8.2": field.beyond_the_sum,
+    "8.3": field.winners_curse,
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from book_checks import _SPECS, check
-from tests.answers import papers, rfedavg
+from tests.answers import field, papers, rfedavg
 
 
 def average(models, weights):
@@ -210,7 +210,7 @@ def blank_inside(*given):
     return 0.5, ...
 
 
-for _chapter in (papers, rfedavg):
+for _chapter in (field, papers, rfedavg):
     RIGHT |= _chapter.RIGHT
     WRONG += _chapter.WRONG
 
