@@ -61,7 +61,7 @@ FLOW = [
     {"ledger.book"},
     {"__init__"},
     {"figures", "pages"},
-    {"plots", "widgets", "ledger.markup"},
+    {"plots", "widgets", "bars", "ledger.markup"},
     {"ledger.claimed", "ledger.curves", "ledger.pictures"},
     {"__main__"},
 ]
