@@ -363,8 +363,10 @@ def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     ray = ("--engine", "ray", "--workers", "2")
     out, err, spread = lines(["-c", KILLS], "ray", *ray)
     said = out.splitlines()
-    assert (len(said), err) == (5, "")
+    assert err == ""
     assert "made/table1 A | one: worker lost (process " in out
+    done = [v for v in said if v.endswith(" s)") and "worker lost" not in v]
+    assert len(done) == 3, out  # each cell once, however often its worker was lost
     assert said[-1] == "all there: 3 cells at tiny scale, ray"
     by = sorted(map(comparable, spread), key=lambda v: (v["row"], v["seed"]))
     assert by == [comparable(v) for v in plain]

@@ -114,14 +114,34 @@ def _compressed(path: Path) -> int:
     return len(text) if packed else len(gzip.compress(text, 6))
 
 
+_SETTLE = """async wanted => {
+    const theme = () => document.documentElement.dataset.theme ?? null;
+    const frame = () => new Promise(requestAnimationFrame);
+    const patience = performance.now() + 5000;
+    do await frame(); while (
+        theme() !== null && theme() !== wanted && performance.now() < patience
+    );
+    await frame();
+    const brief = document.getAnimations().filter(
+        a => a.effect.getComputedTiming().endTime < 2000
+    );
+    await Promise.allSettled(brief.map(a => a.finished));
+    return theme();
+}"""
+
+
+def _settled(page: Page, scheme: Any) -> str | None:
+    """The page's theme once it has followed the browser's, colours faded over."""
+    return page.evaluate(_SETTLE, scheme)
+
+
 def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
     """What axe finds against WCAG 2.1 AA in one theme."""
     page = visit.page
     page.emulate_media(color_scheme=scheme)
     if not page.evaluate("() => 'axe' in window"):
         page.add_script_tag(path=axe)
-    page.evaluate("() => new Promise(requestAnimationFrame)")
-    theme = page.evaluate("document.documentElement.dataset.theme")
+    theme = _settled(page, scheme)
     if theme not in (scheme, None):
         return [f"in a {scheme} browser the page is {theme}"]
     report = page.evaluate("options => axe.run(document, options)", AXE)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, TimeoutError, expect
 
 from tools import paths
 from tools.visit import SHOWN
@@ -88,6 +89,22 @@ def _wait_for(url: str, server: subprocess.Popen, log: Path) -> None:
     pytest.fail(f"JupyterLab did not start: {log.read_text()[-2000:]}")
 
 
+def _run_all(page: Page) -> None:
+    """Run every cell; a kernel that has just begun may not hear of it at once."""
+    begun = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]")).first
+    asks = page.locator(".jp-Dialog .jp-mod-accept")
+    for _ in range(8):
+        if asks.count():  # which kernel, where none has been found yet
+            asks.first.click()
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        try:
+            return begun.wait_for(timeout=8000)
+        except TimeoutError:
+            continue
+    pytest.fail("JupyterLab did not begin to run the cells")
+
+
 def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: str):
     context = browser.new_context(viewport={"width": 1280, "height": 1200})
     page = context.new_page()
@@ -95,8 +112,7 @@ def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: 
     page.goto(f"{lab}/lab/tree/{CHAPTER}?reset", wait_until="domcontentloaded")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    _run_all(page)
     stage = page.locator(".fl-frames .fl-stage").first
     expect(stage.locator("svg").first).to_be_visible(timeout=PATIENCE_S * 1000)
     before = stage.evaluate(SHOWN)
