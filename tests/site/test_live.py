@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Page, TimeoutError, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tools import paths
 from tools.visit import SHOWN
@@ -55,6 +54,7 @@ def lab(tmp_path_factory) -> Iterator[str]:
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}"]
     command += ["--ip=127.0.0.1", "--allow-root", f"--notebook-dir={folder}"]
     command += ["--IdentityProvider.token=", "--ServerApp.port_retries=0"]
+    command += ["--LabApp.expose_app_in_browser=True"]
     command += ["--LabApp.news_url=None", "--LabApp.collaborative=False"]
     there = [str(paths.ROOT), os.environ.get("PYTHONPATH", "")]
     own = {
@@ -89,20 +89,23 @@ def _wait_for(url: str, server: subprocess.Popen, log: Path) -> None:
     pytest.fail(f"JupyterLab did not start: {log.read_text()[-2000:]}")
 
 
+# A page that has just opened may still be joining its kernel. What it is asked to run
+# before that is dropped in part, or it asks which kernel to take.
+JOINED = """async () => {
+    const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    if (!context) return false;
+    await context.ready;
+    const kernel = context.session?.kernel;
+    if (kernel?.connectionStatus !== "connected") return false;
+    await kernel.info;
+    return kernel.status === "idle";
+}"""
+
+
 def _run_all(page: Page) -> None:
-    """Run every cell; a kernel that has just begun may not hear of it at once."""
-    begun = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]")).first
-    asks = page.locator(".jp-Dialog .jp-mod-accept")
-    for _ in range(8):
-        if asks.count():  # which kernel, where none has been found yet
-            asks.first.click()
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        try:
-            return begun.wait_for(timeout=8000)
-        except TimeoutError:
-            continue
-    pytest.fail("JupyterLab did not begin to run the cells")
+    page.wait_for_function(JOINED)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
 
 def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: str):
@@ -111,7 +114,6 @@ def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: 
     page.set_default_timeout(PATIENCE_S * 1000)
     page.goto(f"{lab}/lab/tree/{CHAPTER}?reset", wait_until="domcontentloaded")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
     _run_all(page)
     stage = page.locator(".fl-frames .fl-stage").first
     expect(stage.locator("svg").first).to_be_visible(timeout=PATIENCE_S * 1000)
