@@ -274,6 +274,13 @@ def test_a_line_says_what_the_run_alone_would_have_said():
         assert line["seed"] == seed and line["scale"] == "tiny"
 
 
+def test_a_line_says_who_trained_with_whom_if_not_everyone_with_everyone():
+    together, apart = cell(), cell(replace(TINY, method="local"), row="local")
+    lines = [play(job)[0] for job in jobs([together, apart], "tiny", (0,), Found())]
+    assert "homes" not in lines[0]
+    assert check_line(lines[1], "here")["homes"] == [0, 1, 2, 3]
+
+
 def test_cells_of_one_setting_are_played_once(tmp_path):
     """Two metrics of one run, and the same cell under another name."""
     twins = [cell(), cell(row="again"), cell(column="last", metric="last")]

@@ -120,7 +120,7 @@ def column(h: History, name: str) -> list[float | None]:
 
 
 def seen(h: History) -> dict[str, Any]:
-    """What a line keeps of a history: its curve, and some last numbers."""
+    """What a line keeps of a history: its curve, last numbers, groups if several."""
     curve = [finite(row.get("accuracy")) for row in h.rows]
     curve = [None if v is None else round(v, _DIGITS) for v in curve]
     last = h.rows[-1]
@@ -132,4 +132,5 @@ def seen(h: History) -> dict[str, Any]:
     metrics = {n: measure(n, line) for n in ("last", "best", "mean-5", "mean-10")}
     metrics |= {n: finite(last[n]) for n in known if n in last}
     counted = {"steps": sum(r["steps"] for r in h.rows), "bytes": last["bytes"]}
-    return line | counted | {"metrics": metrics}
+    homes = {"homes": list(h.homes)} if len(set(h.homes)) > 1 else {}
+    return line | homes | counted | {"metrics": metrics}

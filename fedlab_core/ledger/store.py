@@ -42,7 +42,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "date": _TEXT,
     "diverged": (int, type(None)),
 }
-_SOMETIMES: dict[str, tuple[type, ...]] = {"seen": (dict,)}
+_SOMETIMES: dict[str, tuple[type, ...]] = {"seen": (dict,), "homes": (list,)}
 
 
 def check_line(line: Any, where: str) -> Line:
