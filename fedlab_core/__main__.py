@@ -48,6 +48,7 @@ exit codes:
   2    wrong input, in one line; of run: some cells cannot be run, each in a line
   3    run: the budget is used up and cells are left; the same command goes on
   130  stopped with Ctrl-C; what was reported as done is kept
+  141  nobody reads the output any more, as after "| head"
 
 Results go to the standard output, notes and errors to the standard error.
 """
@@ -294,7 +295,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.verb in command.VERBS:
-            return command.answer(args)
+            code = command.answer(args)
+            sys.stdout.flush()
+            return code
         if args.verb == "train":
             _train(args)
         elif args.verb == "split":
@@ -303,9 +306,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             _list_methods()
         else:
             _list_data()
+        sys.stdout.flush()
     except InputError as error:
         print(f"fedlab_core {args.verb}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # who read the output has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print(f"fedlab_core {args.verb}: stopped, nothing was written", file=sys.stderr)
         return 130

@@ -1,5 +1,6 @@
 """The ledger's verbs: what they print, write and end with."""
 
+import argparse
 import csv
 import json
 import sys
@@ -104,6 +105,13 @@ def test_part_of_a_table_and_what_has_no_scale(here, capsys):
     assert code == 0 and "prox_1 | two: " in out and "all there: 1 cells" in out
     code, out, _ = call(f"{RUN} --scale paper", capsys)
     assert code == 0 and out.startswith("4 cell(s) have no paper scale: too large")
+
+
+def test_a_row_by_its_name_is_that_row_alone():
+    cells = [cell(row, "one", 1.0) for row in ("FedAvg", "FedAvg + Disco", "FedAvgM")]
+    for asked, found in {"FedAvg": 1, "FedA": 3, None: 3, "no": 0}.items():
+        args = argparse.Namespace(row=asked, column="on")
+        assert len(command._matching(cells, args)) == found
 
 
 def test_tables_are_written_for_others(here, capsys):

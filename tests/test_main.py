@@ -288,3 +288,15 @@ def test_the_module_runs_as_a_command(tmp_path):
     assert done.stderr == (
         "fedlab_core train: lr must be a finite number above 0, not nan\n"
     )
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough_is_no_fault():
+    """As in `python -m fedlab_core tables | head -1`, with the pipe already closed."""
+    line = [sys.executable, "-m", "fedlab_core", "data"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(line, **pipes) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

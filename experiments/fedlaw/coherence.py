@@ -26,7 +26,7 @@ _SIMPLE = "the network is not given: SimpleCNN"
 _BOTH_RUNS = "the correlation over two runs together is not a number of one run"
 _EPOCHS = (
     "how the server's own training settles is inside a round: the chapter “Should the "
-    "weights sum to one?” looks at what it learns"
+    "weights sum to one?” shows it under “How many steps?”"
 )
 _EARLY = {"round 2": "at-2", "round 20": "at-20", "last": "last"}
 

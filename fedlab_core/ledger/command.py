@@ -65,8 +65,8 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     add("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="S", help="(0 1 2)")
     add("--budget", metavar="TIME", help="begin nothing that ends later: 90s, 20m, 2h")
     add("--device", default="cpu", help="cpu or cuda (cpu)")
-    add("--row", help="only the rows whose name contains this")
-    add("--column", help="only the columns whose name contains this")
+    add("--row", help="only this row, or the rows whose name contains this")
+    add("--column", help="only this column, or those whose name contains this")
     add("--claims", action="store_true", help="only cells that a claim compares")
     add("--engine", choices=("local", "ray"), default="local", help="where (local)")
     add("--address", help="ray: of the cluster, or auto (one begun here, for this run)")
@@ -150,6 +150,18 @@ def _asked(names: Sequence[str], tables: dict[str, Table]) -> list[Table]:
     return found
 
 
+def _matching(cells: Sequence[Cell], args: argparse.Namespace) -> list[Cell]:
+    """A table's cells in the row and column asked for: so named, else so named in part.
+
+    "FedAvg" is the row of that name and not "FedAvg + Disco", where a table has it.
+    """
+    for name in ("row", "column"):
+        asked = vars(args)[name] or ""
+        exact = [c for c in cells if vars(c)[name] == asked]
+        cells = exact or [c for c in cells if asked in vars(c)[name]]
+    return list(cells)
+
+
 def _read(args: argparse.Namespace) -> tuple[Store, Found]:
     store = Store(Path(args.ledger))
     found = store.read()
@@ -226,8 +238,7 @@ def _run(args: argparse.Namespace, tables: dict[str, Table]) -> int:
     cells = [
         cell
         for table in _asked(args.table, tables)
-        for cell in table.cells
-        if (args.row or "") in cell.row and (args.column or "") in cell.column
+        for cell in _matching(table.cells, args)
         if cell.name in compared or not args.claims
     ]
     said = " that a claim compares" if args.claims else ""
@@ -320,11 +331,7 @@ def _export(args: argparse.Namespace, tables: dict[str, Table]) -> int:
     require(args.table in tables, _unknown(args.table, tables))
     require(args.seed >= 0, f"--seed: 0 or more, not {args.seed}")
     device = _device(args.device)
-    cells = tables[args.table].cells
-    for name in ("row", "column"):
-        asked = vars(args)[name]
-        exact = [c for c in cells if vars(c)[name] == asked]
-        cells = exact or [c for c in cells if asked in vars(c)[name]]
+    cells = _matching(tables[args.table].cells, args)
     names = "; ".join(f"{c.row} | {c.column}" for c in cells[:6])
     more = " ..." if len(cells) > 6 else ""
     one = f"--row, --column: {len(cells)} cells instead of one: {names}{more}"
