@@ -123,8 +123,13 @@ def _row(label: str, s: Shown, anchor: str) -> str:
     return (
         f'<tr><th scope="row">{_esc(label)}</th><td>{theirs(s.cell)}</td>'
         f'<td class="fl-ours"><a href="#{anchor}">{_esc(s.ours)}</a></td>'
-        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(s.verdict.word)}</tr>"
+        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(_word(s))}</tr>"
     )
+
+
+def _word(s: Shown) -> str:
+    """The verdict on a number that is there: it was attempted, whatever it says."""
+    return "no verdict" if s.verdict.word == NONE else s.verdict.word
 
 
 def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
@@ -170,7 +175,7 @@ def _trace(s: Shown, book: Book) -> str:
         f"{values} (seeds {seeds}; {s.scale} scale)",
         _METRICS.get(c.metric, c.metric),
         f"tolerance {c.tolerance:g}",
-        f"{s.verdict.word}: {s.verdict.why}",
+        f"{_word(s)}: {s.verdict.why}",
         c.reading,
     ]
     said = ". ".join(_esc(part) for part in about if part)
