@@ -85,6 +85,15 @@ def test_parameters_reach_the_notebooks_that_have_them(repo):
     assert "remove-cell" in injected.metadata.tags
 
 
+def test_what_a_cell_prints_bit_by_bit_is_one_output(repo):
+    bits = "for i in range(3):\n    print(i, flush=True)\n    time.sleep(0.2)"
+    write(repo / "notebooks" / "one.ipynb", f"import time\n{bits}")
+    assert run(repo) == 0
+    copy = nbformat.read(repo / "_build/stage/notebooks/one.ipynb", as_version=4)
+    outputs = [o for c in copy.cells for o in c.get("outputs", [])]
+    assert [o.text for o in outputs] == ["0\n1\n2\n"]
+
+
 def test_an_unknown_parameter_is_one_clear_line(repo, capsys):
     assert run(repo, "-p", "round", "7") == 2
     assert capsys.readouterr().err == (

@@ -107,6 +107,7 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
                 kernel_name="python3",
                 progress_bar=False,
                 execution_timeout=CELL_TIMEOUT_S,
+                coalesce_streams=True,  # one print, one output, whatever the load
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
         except PapermillExecutionError as error:

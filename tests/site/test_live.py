@@ -128,8 +128,8 @@ def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: 
     assert len(before) == 1 and "how much it counts" in before[0]
     failed = page.locator(".jp-OutputArea-output[data-mime-type*='stderr']")
     assert failed.all_inner_texts() == []
-    # The boxes and links of the text are drawn, too.
+    # The text's boxes and figures are drawn, too.
     prose = page.locator(".jp-MarkdownCell .myst")
     expect(prose.get_by_text("::")).to_have_count(0)
-    expect(prose.get_by_role("link").first).to_be_visible()
+    expect(prose.locator("figure").first).to_be_visible()
     context.close()
