@@ -1,12 +1,11 @@
 """Notebooks opened alone, and the buttons that open them elsewhere."""
 
-import re
 from pathlib import Path
 
 import nbformat
 import pytest
 import yaml
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import build, launch, paths
 from tools.execute import sources
@@ -16,20 +15,26 @@ WITH = {"repository": {"url": f"{ADDRESS}/", "branch": "main"}, "html": {"a": 1}
 WITHOUT = {"repository": {"url": "", "branch": "main"}}
 
 
-# Written while others were at work on them; `python -m tools.launch` prepares them.
-WAITING = re.compile(r"0\d_|how_fast|ledger|beyond_|where_paper_")
-
-
 @pytest.mark.parametrize("path", sources(paths.ROOT), ids=lambda path: path.stem)
-def test_every_notebook_begins_with_the_cell_that_fetches_the_book(path: Path):
-    first = nbformat.read(path, as_version=4).cells[0]
-    if WAITING.match(path.stem) and not launch.is_install(first):
-        return
-    advice = f"run `python -m tools.launch notebooks/{path.name}`"
-    assert launch.is_install(first), advice
-    assert first.metadata.tags == ["install", "remove-cell"], advice
+def test_every_notebook_is_prepared(path: Path, tmp_path):
+    """Its first cell fetches the book, and what the book folds is folded live."""
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
     source = launch.install_source(launch.configuration(paths.ROOT))
-    assert first.source == source, advice
+    changed = launch.prepare(copy, source)
+    assert not changed, f"run `python -m tools.launch notebooks/{path.name}`"
+    first = nbformat.read(path, as_version=4).cells[0]
+    assert launch.is_install(first)
+    assert first.metadata.tags == ["install", "remove-cell"]
+
+
+def test_what_the_book_folds_is_folded_live():
+    said = new_code_cell("say()", metadata={"tags": ["hide-input", "said"]})
+    code = new_code_cell("x = 1", metadata={"jupyter": {"source_hidden": True}})
+    for cell in (said, code):
+        launch.fold(cell)
+    assert said.metadata.jupyter == {"source_hidden": True}
+    assert "jupyter" not in code.metadata
 
 
 def test_the_cell_fetches_from_the_address():

@@ -7,11 +7,13 @@ where the core is installed. It is written by
 
     python -m tools.launch notebooks/*.ipynb
 
-after a notebook was added, or after the address has changed.
+after a notebook was added, or after the address has changed. The same command folds in
+JupyterLab what the book folds.
 """
 
 import argparse
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +25,7 @@ from nbformat.v4 import new_code_cell
 from tools import paths
 
 TAG = "install"
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # in the book
 BINDER, COLAB = "https://mybinder.org", "https://colab.research.google.com"
 
 _HEAD = """\
@@ -85,19 +88,27 @@ def is_install(cell: nbformat.NotebookNode) -> bool:
 
 
 def prepare(path: Path, source: str) -> bool:
-    """Give a notebook its first cell; whether that changed the file."""
+    """Give a notebook its first cell and its folds; whether that changed the file."""
     notebook = nbformat.read(path, as_version=4)
-    first = notebook.cells[0] if notebook.cells else None
-    if first is not None and is_install(first):
-        if first.source == source:
-            return False
-        first.source = source
-    else:
+    before = deepcopy(notebook)
+    if not notebook.cells or not is_install(notebook.cells[0]):
         metadata = {"tags": [TAG, "remove-cell"]}
-        cell = new_code_cell(source, id="install", metadata=metadata)
-        notebook.cells.insert(0, cell)
+        notebook.cells.insert(0, new_code_cell(id="install", metadata=metadata))
+    notebook.cells[0].source = source
+    for cell in notebook.cells:
+        fold(cell)
+    if notebook == before:
+        return False
     nbformat.write(notebook, path)
     return True
+
+
+def fold(cell: nbformat.NotebookNode) -> None:
+    """Hide a cell's code in JupyterLab if the book does, and show it if not."""
+    if FOLDED & set(cell.metadata.get("tags", [])):
+        cell.metadata.jupyter = {"source_hidden": True}
+    else:
+        cell.metadata.pop("jupyter", None)
 
 
 def main(arguments: list[str] | None = None) -> int:
