@@ -9,6 +9,7 @@ leaves no copy.
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import platform
 import shutil
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,10 @@ from papermill.exceptions import PapermillExecutionError
 from tools import paths
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
-# one, a notebook's numbers do not depend on how many cores a machine has.
-THREADS = "2"
+# one, a notebook's numbers do not depend on how many cores a machine has. Networks this
+# small gain nothing from a second thread; the cores go to a notebook each.
+THREADS = "1"
+AT_ONCE = 4  # notebooks at most, for the memory's sake
 CELL_TIMEOUT_S = 600
 DETERMINING = (
     "fedlab_core/**/*.py",
@@ -137,18 +141,31 @@ def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -
             copy.unlink()
     chosen = list(only) or every
     width = max((len(source.name) for source in chosen), default=0)
+    stale = [s for s in chosen if not is_fresh(s, root, parameters)]
     for source in chosen:
-        if is_fresh(source, root, parameters):
+        if source not in stale:
             print(f"  {source.name:{width}}  up to date", flush=True)
-            continue
-        print(f"  {source.name:{width}}  ", end="", flush=True)
+    at_once = min(AT_ONCE, os.cpu_count() or 1)
+    with ProcessPoolExecutor(at_once, multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(execute, s, root, parameters): s for s in stale}
         try:
-            seconds = execute(source, root, parameters)
-        except ExecutionError:
-            print("failed", flush=True)
+            for done in as_completed(running):
+                source = running[done]
+                print(f"  {source.name:{width}}  ", end="", flush=True)
+                seconds = _result(done)
+                megabytes = copy_of(source, root).stat().st_size / 1e6
+                print(f"{seconds:5.1f} s  {megabytes:5.2f} MB", flush=True)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
-        megabytes = copy_of(source, root).stat().st_size / 1e6
-        print(f"{seconds:5.1f} s  {megabytes:5.2f} MB", flush=True)
+
+
+def _result(done: Future[float]) -> float:
+    try:
+        return done.result()
+    except ExecutionError:
+        print("failed", flush=True)
+        raise
 
 
 def _parameters_of(source: Path) -> set[str]:
