@@ -94,6 +94,15 @@ def test_what_a_cell_prints_bit_by_bit_is_one_output(repo):
     assert [o.text for o in outputs] == ["0\n1\n2\n"]
 
 
+def test_what_measures_time_has_no_neighbour(repo):
+    (name,) = execute.ALONE
+    write(repo / "notebooks" / name, "import time\nprint(time.time())")
+    slow = "import time\ntime.sleep(3)\nprint(time.time())"
+    write(repo / "notebooks" / "two.ipynb", slow)
+    assert run(repo) == 0
+    assert float(printed(repo, name)) > float(printed(repo, "two.ipynb"))
+
+
 def test_an_unknown_parameter_is_one_clear_line(repo, capsys):
     assert run(repo, "-p", "round", "7") == 2
     assert capsys.readouterr().err == (

@@ -30,10 +30,11 @@ from papermill.exceptions import PapermillExecutionError
 from tools import paths
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
-# one, a notebook's numbers do not depend on how many cores a machine has. Networks this
-# small gain nothing from a second thread; the cores go to a notebook each.
+# one, a notebook's numbers do not depend on how many cores a machine has. A second one
+# that sleeps at barriers gains a small network nothing; cores go to a notebook each.
 THREADS = "1"
 AT_ONCE = 4  # notebooks at most, for the memory's sake
+ALONE = {"how_fast.ipynb"}  # what measures time has no neighbour
 CELL_TIMEOUT_S = 600
 DETERMINING = (
     "fedlab_core/**/*.py",
@@ -146,26 +147,30 @@ def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -
         if source not in stale:
             print(f"  {source.name:{width}}  up to date", flush=True)
     at_once = min(AT_ONCE, os.cpu_count() or 1)
-    with ProcessPoolExecutor(at_once, multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(execute, s, root, parameters): s for s in stale}
-        try:
-            for done in as_completed(running):
-                source = running[done]
-                print(f"  {source.name:{width}}  ", end="", flush=True)
-                seconds = _result(done)
-                megabytes = copy_of(source, root).stat().st_size / 1e6
-                print(f"{seconds:5.1f} s  {megabytes:5.2f} MB", flush=True)
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    together = [s for s in stale if s.name not in ALONE]
+    apart = [s for s in stale if s.name in ALONE]
+    # Fresh processes: nothing of this one's threads is copied into them.
+    fresh = multiprocessing.get_context("spawn")
+    for some, workers in ((together, at_once), (apart, 1)):
+        with ProcessPoolExecutor(workers, fresh) as pool:
+            running = {pool.submit(execute, s, root, parameters): s for s in some}
+            try:
+                for done in as_completed(running):
+                    _report(running[done], done, root, width)
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
 
 
-def _result(done: Future[float]) -> float:
+def _report(source: Path, done: Future[float], root: Path, width: int) -> None:
+    print(f"  {source.name:{width}}  ", end="", flush=True)
     try:
-        return done.result()
+        seconds = done.result()
     except ExecutionError:
         print("failed", flush=True)
         raise
+    megabytes = copy_of(source, root).stat().st_size / 1e6
+    print(f"{seconds:5.1f} s  {megabytes:5.2f} MB", flush=True)
 
 
 def _parameters_of(source: Path) -> set[str]:
