@@ -34,7 +34,8 @@ test: $(READY) ## check everything: style, types, core, notebooks, site
 	@$(BIN)/codespell
 	@$(MAKE) --no-print-directory book
 	@echo "== Tests: core, tools, notebooks, site"
-	@$(BIN)/python -m pytest -q -p tools.nbval_replay --nbval-lax \
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 \
+		-p tools.nbval_replay --nbval-lax \
 		--nbval-sanitize-with tests/nbval_sanitize.cfg \
 		--replay-from _build/stage/notebooks tests notebooks
 

@@ -4,9 +4,12 @@ Tensors in tests are tiny: one thread is fastest, and leaves the other cores to 
 browser. What depends on the number of threads asks for the `threads` fixture.
 """
 
+import re
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from fedlab_core import Dataset, Local, World, build, dirichlet, load, world
 
@@ -19,6 +22,21 @@ settings.register_profile(
 )
 settings.load_profile("book")
 torch.set_num_threads(1)
+
+
+class ByFile(LoadScopeScheduling):
+    """What shares costly fixtures runs in one process: a file, or a page of the site.
+
+    (xdist's own `--dist loadgroup` groups nothing under pytest 9.2.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        page = re.search(r"::test_page\[(.+?\.html)-", nodeid)
+        return page[1] if page else nodeid.split("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByFile:
+    return ByFile(config, log)
 
 
 @pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
