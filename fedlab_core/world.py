@@ -107,7 +107,7 @@ def world(
     fits = tests is None or len(tests) == len(partition)
     require(fits, f"tests must be one list for each of {len(partition)} clients")
     with torch.random.fork_rng(devices=[]):  # what it draws is not used
-        model = make().to(device)
+        model = make().to(device).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known = None
     if proxy:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fedlab_core.engine.captured import affordable, captured
 from fedlab_core.engine.looped import train_looped
-from fedlab_core.engine.network import Network
+from fedlab_core.engine.network import Network, shared
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import Stage
@@ -40,7 +40,7 @@ class Trained:
 
 def begin_memories(model: nn.Module, local: Local, given: Given) -> Tree:
     """What clients keep before they first take part, row by row."""
-    return first_memories(Network(model), local, given)
+    return first_memories(shared(model), local, given)
 
 
 def choose_engine(model: nn.Module, clients: int, x: Tensor) -> str:

@@ -1,6 +1,7 @@
 """A module as a pure function of parameters, buffers and a mini-batch."""
 
 import copy
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +65,12 @@ class Network:
         number, changes = found if isinstance(found, tuple) else (found, {})
         detached = {n: x.detach() for n, x in changes.items()}
         return number, net.buffers, detached
+
+
+@lru_cache(maxsize=4)
+def shared(model: nn.Module) -> Network:
+    """A network for a short while: of the same model, it is the same one."""
+    return Network(model)
 
 
 def numbers(x: Tensor, params: Tree) -> Tensor:

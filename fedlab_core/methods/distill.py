@@ -37,7 +37,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.engine import Client, batch_order, reestimate
-from fedlab_core.engine.network import Network
+from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.local import Batch, Given, Local, Loss, Net, cross_entropy
@@ -201,7 +201,7 @@ def _trained(
     now: Gathered, state: Tree, loss: Loss, x: Tensor, y: Tensor, fit: Fit
 ) -> Next:
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
-    network, nothing = Network(now.world.model), Given({}, {}, {})
+    network, nothing = shared(now.world.model), Given({}, {}, {})
     params, buffers = network.split(state)
     params = {n: w.clone().requires_grad_() for n, w in params.items()}
     ws = list(params.values())

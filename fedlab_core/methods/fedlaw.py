@@ -45,7 +45,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core.engine import Client, batch_order, reestimate
-from fedlab_core.engine.network import Network
+from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.local import Batch, Given, Local, cross_entropy
@@ -245,7 +245,7 @@ class _Task:
         self.base = now.weights if law.start == "weights" else equal
         self.gamma, self.shares = torch.ones_like(self.base[0]), self.base
         self.x, self.y = now.world.proxy_set(law.name)
-        self.network = Network(now.world.model)
+        self.network = shared(now.world.model)
         seed, t, group = now.key
         key, epochs = (seed, t, _SERVER + group), law.server_epochs
         everything = Client(torch.arange(len(self.x)), key)

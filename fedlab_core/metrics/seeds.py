@@ -1,7 +1,7 @@
 """Several seeds summed up."""
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 
 def mean_interval(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
@@ -11,4 +11,4 @@ def mean_interval(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.nd
     if n < 2:
         return values.mean(axis), np.full_like(values.mean(axis), np.nan)
     spread = values.std(axis, ddof=1) / np.sqrt(n)
-    return values.mean(axis), stats.t.ppf(0.975, n - 1) * spread
+    return values.mean(axis), stdtrit(n - 1, 0.975) * spread

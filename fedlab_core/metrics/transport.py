@@ -1,7 +1,6 @@
 """How much work it is to turn one client's samples into another's, class by class."""
 
 import numpy as np
-from scipy import stats
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import kron, vstack
 from scipy.spatial.distance import cdist
@@ -23,6 +22,8 @@ def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
         f"samples of width {a.shape[1]} and {b.shape[1]} have no distance",
     )
     if a.shape[1] == 1:
+        from scipy import stats  # as slow to load as everything else here
+
         return float(stats.wasserstein_distance(a[:, 0], b[:, 0]))
     pairs = len(a) * len(b)
     require(pairs <= LARGEST, f"{pairs} pairs are too many: {LARGEST} or fewer")
