@@ -38,8 +38,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.cluster.hierarchy import cut_tree, linkage
-from scipy.spatial.distance import squareform
 from torch import Tensor
 
 from fedlab_core.errors import require
@@ -132,6 +130,9 @@ def bipartition(
     linkage makes that cosine as small as it can be. The half with member 0 comes first.
     """
     require(len(cosines) >= 2, "one member cannot be split")
+    from scipy.cluster.hierarchy import cut_tree, linkage  # slow to load
+    from scipy.spatial.distance import squareform
+
     gaps = (1 - cosines.double()).clamp(min=0).cpu().numpy()
     flat = squareform((gaps + gaps.T) / 2, checks=False)
     side = cut_tree(linkage(flat, link), n_clusters=2)[:, 0]

@@ -32,9 +32,10 @@ from torch.nn import functional as F
 
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
-from fedlab_core.local import Batch, Given, Local, Net
+from fedlab_core.local import Batch, Given, Local, Net, entropies
 from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.metrics.scores import evaluating
 from fedlab_core.tree import Tree, weighted_sum
 from fedlab_core.world import World
 
@@ -74,8 +75,8 @@ class Impro:
         both = torch.cat([(counts > 0).to(mu), there])
         logits = net.head(params, torch.cat([fake, real]), both / both.sum())
         theirs, ours = logits[: len(fake)], logits[len(fake) :]
-        loss = batch.mean(F.cross_entropy(ours, batch.y, reduction="none"))
-        other = (counts * F.cross_entropy(theirs, labels, reduction="none")).sum()
+        loss = batch.mean(entropies(ours, batch.y))
+        other = (counts * entropies(theirs, labels)).sum()
         changes = update(mu, s, real.detach().flatten(1), batch.y, there, self)
         return loss + self._weight(given) * other, changes
 
@@ -125,9 +126,8 @@ class Pooled:
 
     def begin(self, model: Tree, world: World, clients: int) -> Next:
         with torch.no_grad():
-            part = world.model.get_submodule("features").eval()
+            part = evaluating(world.model).get_submodule("features")
             width = part(world.x[:2]).flatten(1).shape[1]
-            world.model.train()
         rng = np.random.default_rng([self.seed, 0x1A7])
         mu = torch.from_numpy(rng.random((len(world.classes), width))).to(world.x)
         sent = {"mu": mu, "s": torch.full_like(mu, self.begin_s)}

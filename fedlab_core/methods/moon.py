@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net
+from fedlab_core.local import Batch, Given, Local, Net, entropies
 from fedlab_core.method import Method
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.tree import Tree, named, prefixed
@@ -59,7 +59,7 @@ class Contrastive:
             F.cosine_similarity(z.flatten(1), o.flatten(1), dim=1) for o in (glob, prev)
         )
         apart = F.softplus((far - near) / self.temperature)
-        entropy = F.cross_entropy(net.head(params, z), batch.y, reduction="none")
+        entropy = entropies(net.head(params, z), batch.y)
         return batch.mean(entropy + self.mu * given.memory["seen"] * apart)
 
 

@@ -24,10 +24,9 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.local import Batch, Given, Local, Net, cross_entropy, entropies
 from fedlab_core.method import Method, Personal
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
@@ -56,7 +55,7 @@ class Ahead:
         halves = [(part / part.sum().clamp(min=1)) for part in (first, ~first & there)]
 
         def loss(at: Tree, half: Tensor) -> Tensor:
-            each = F.cross_entropy(net(at, batch.x), batch.y, reduction="none")
+            each = entropies(net(at, batch.x), batch.y)
             return (half.to(each) * each).sum()
 
         moved = _follow(lambda at: loss(at, halves[0]), params, self.lr, 1)

@@ -27,10 +27,9 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Exchange, Given, Local, Net
+from fedlab_core.local import Batch, Exchange, Given, Local, Net, entropies
 from fedlab_core.method import Method
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.tree import Tree
@@ -89,7 +88,7 @@ class Regularised:
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
         h = net.features(params, batch.x)
-        entropy = F.cross_entropy(net.head(params, h), batch.y, reduction="none")
+        entropy = entropies(net.head(params, h), batch.y)
         mean = batch.weight @ h.flatten(1)
         far = (mean - given.sent["target"]).square().sum()
         if self.spread:
