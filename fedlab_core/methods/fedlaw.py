@@ -229,6 +229,21 @@ class _Knobs:
         return gamma, shares
 
 
+class _Adam:
+    """PyTorch's Adam, to the last bit; its class takes longer to load than a round."""
+
+    def __init__(self, x: Tensor, betas: tuple[float, float]):
+        self.x, self.betas, self.steps = x, betas, 0
+        self.mean, self.square = torch.zeros_like(x), torch.zeros_like(x)
+
+    def step(self, slope: Tensor, lr: float) -> None:
+        (a, b), self.steps = self.betas, self.steps + 1
+        self.mean.lerp_(slope, 1 - a)
+        self.square.mul_(b).addcmul_(slope, slope, value=1 - b)
+        root = self.square.sqrt() / math.sqrt(1 - b**self.steps)
+        self.x.addcdiv_(self.mean, root.add_(1e-8), value=-lr / (1 - a**self.steps))
+
+
 class _Task:
     """One round's search for gamma and lambda: what is known, and what is found."""
 
@@ -272,37 +287,35 @@ class _Task:
             return
         law, device = self.law, self.begin.device
         knobs = _Knobs.at(self.base.to(device), law.parameters == "quad")
-        groups = [(knobs.g, law.lr)] if gamma else []
-        groups += [(knobs.x, law.x_lr or law.lr)] if shares else []
-        adam = torch.optim.Adam([{"params": [v]} for v, _ in groups], betas=law.betas)
+        adam_g, adam_x = _Adam(knobs.g, law.betas), _Adam(knobs.x, law.betas)
         passed = []
         for epoch in range(epochs):
-            for group, (_, lr) in zip(adam.param_groups, groups, strict=True):
-                group["lr"] = rate(epoch, lr)
+            lr, x_lr = rate(epoch, law.lr), rate(epoch, law.x_lr or law.lr)
             for batch in islice(self.batches, self.per_epoch):
-                self._descend(knobs, gamma, shares, batch)
-                adam.step()
+                dg, dx = self._slopes(knobs, gamma, shares, batch)
+                if gamma:
+                    adam_g.step(dg, lr)
+                if shares:
+                    adam_x.step(dx, x_lr)
             passed.append(knobs.x.clone())
-        averaged = [] if average_from is None else passed[average_from:]
-        if averaged:
+        if averaged := [] if average_from is None else passed[average_from:]:
             knobs = _Knobs(knobs.g, torch.stack(averaged).mean(0), knobs.quad)
         found = knobs.read()
         self.gamma = found[0] if gamma else self.gamma
         self.shares = found[1] if shares else self.shares
 
-    def _descend(self, knobs: _Knobs, gamma: bool, shares: bool, batch: Tensor) -> None:
-        """Set the gradients of one mini-batch."""
+    def _slopes(
+        self, knobs: _Knobs, gamma: bool, shares: bool, batch: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The gradients of both knobs on one mini-batch."""
         begin, now = self.begin, knobs.read()
         scale = now[0] if gamma else self.gamma.to(begin.device)
         share = now[1] if shares else self.shares.to(begin.device)
         mean = begin + share.to(begin.dtype) @ self.moves
         gradient = self._gradient(scale * mean, batch)
         dg, dx = knobs.slopes(*now)
-        if gamma:
-            knobs.g.grad = dg * (gradient @ mean)
-        if shares:
-            along = (self.moves @ gradient).to(share)
-            knobs.x.grad = scale * dx * (along - share @ along)
+        along = (self.moves @ gradient).to(share)
+        return dg * (gradient @ mean), scale * dx * (along - share @ along)
 
     def _gradient(self, w: Tensor, batch: Tensor) -> Tensor:
         """The gradient at the vector w of the mean cross-entropy of a mini-batch."""
