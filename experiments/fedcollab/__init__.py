@@ -12,8 +12,10 @@ many, nor the thresholds of clustered federated learning: those of common code.
 
 With C = 10 the published coalitions of the label shift stand on an edge: a client with
 few samples is about as well off in a large coalition as with its like, and a little
-noise in the estimated distances decides for a seed. Where it decides for the large
-one, the run fails; Figure 6 therefore has C = 8 too, where no seed was on the edge.
+noise in the estimated distances decides for a seed: a small client's discriminators are
+judged by seven samples, and drawn anew, those of the same clients may decide otherwise,
+with the published solver as with ours. Where it falls to the large one, the run fails;
+Figure 6 therefore has C = 8 too, where no seed was on the edge.
 """
 
 from experiments.fedcollab import figures, tables
