@@ -92,7 +92,9 @@ def _finish(site: Path) -> None:
         first = (site / to[1]).read_text()
         up = "../" * to[1].count("/")
         said = re.findall(
-            r'<title>.*?</title>|<meta (?:property|name="(?:tw|de))[^>]*>', first
+            r'<title>.*?</title>|<meta (?:property|name="(?:tw|de))[^>]*>'
+            r'|<link rel="icon"[^>]*>',
+            first,
         )
         head = front.read_text().rstrip() + "\n" + "\n".join(said).replace(up, "")
         front.write_text(f'<!doctype html>\n<html lang="en">\n{head}\n</html>\n')

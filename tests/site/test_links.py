@@ -43,6 +43,13 @@ def test_those_who_link_here_get_a_picture_and_a_sentence(
         assert card.stat().st_size < 300_000
 
 
+def test_every_page_has_the_icon(every_page: Documents) -> None:
+    for path, page in every_page.items():
+        icon = page.select_one("link[rel=icon]")
+        assert icon is not None, path.name
+        assert (path.parent / str(icon["href"])).is_file(), path.name
+
+
 def test_chapters_say_what_they_took_and_can_be_downloaded(
     every_page: Documents,
 ) -> None:
