@@ -45,7 +45,8 @@ serve: ## serve _build/html on PORT (8000)
 	@$(PYTHON) -m http.server $(PORT) --directory _build/html
 
 lab: $(READY) ## open the notebooks in JupyterLab
-	@$(BIN)/jupyter lab --notebook-dir notebooks
+	@$(BIN)/jupyter lab --notebook-dir notebooks \
+		$(if $(filter 0,$(shell id -u)),--allow-root)
 
 wheel: $(READY) ## build the core as a package into _build/dist
 	@rm -rf build _build/dist
