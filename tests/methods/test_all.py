@@ -43,6 +43,7 @@ def test_every_method_runs(furnished, name, participants, engine):
     assert 0 <= history.accuracy() <= 1
     assert all(torch.isfinite(v).all() for v in history.states.values())
     assert named_rule(method.local)
+    assert not furnished.model.training, "the world is left as it was"
 
 
 @pytest.mark.parametrize("name", METHODS)
