@@ -31,7 +31,7 @@ from tools import paths
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
 # one, a notebook's numbers do not depend on how many cores a machine has. A second one
-# that sleeps at barriers gains a small network nothing; cores go to a notebook each.
+# gains a small network little; cores go to a notebook each.
 THREADS = "1"
 AT_ONCE = 4  # notebooks at most, for the memory's sake
 ALONE = {"how_fast.ipynb"}  # what measures time has no neighbour
@@ -222,7 +222,6 @@ def main(arguments: list[str] | None = None) -> int:
     root = given.root.resolve()
     parameters = {name: yaml.safe_load(value) for name, value in given.p}
     os.environ["OMP_NUM_THREADS"] = THREADS
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # others may need the cores
     os.environ["FEDLAB_PROGRESS"] = "0"  # a finished bar says nothing on a page
     there = [str(root), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, there))
