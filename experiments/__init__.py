@@ -1,12 +1,12 @@
 """Every table of the five papers, as cells: the paper's number, and how to run it.
 
-One module a paper, and `field`, where all of them meet. A setting is given at each
-scale: "tiny" is the built-in letters for a round or two, "small" letters or a part of a
-real set in minutes on a CPU, "paper" what was published. A paper's numbers are typed
-once, here.
+One module a paper; `field`, where all of them meet; and `gaps`, where what was not
+found is looked for. A setting is given at each scale: "tiny" is the built-in letters
+for a round or two, "small" letters or a part of a real set in minutes on a CPU, "paper"
+what was published. A paper's numbers are typed once, here.
 """
 
-from experiments import fedcollab, feddisco, fedimpro, fedlaw, field, rfedavg
+from experiments import fedcollab, feddisco, fedimpro, fedlaw, field, gaps, rfedavg
 from fedlab_core.ledger import Claim, Table
 
 PAPERS = {
@@ -17,7 +17,7 @@ PAPERS = {
     "rfedavg": rfedavg.TABLES,
 }
 TABLES: dict[str, Table] = {
-    t.path: t for ts in (*PAPERS.values(), field.TABLES) for t in ts
+    t.path: t for ts in (*PAPERS.values(), field.TABLES, gaps.TABLES) for t in ts
 }
 # What each paper says beats what, judged by seeds that both were played with.
 CLAIMS: dict[str, tuple[Claim, ...]] = {
@@ -26,4 +26,5 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "fedcollab": fedcollab.CLAIMS,
     "fedlaw": fedlaw.CLAIMS,
     "rfedavg": rfedavg.CLAIMS,
+    "gaps": gaps.CLAIMS,
 }

@@ -1,5 +1,6 @@
 """Claims: pairs of cells, judged by the seeds that both were played with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,8 @@ def test_only_common_seeds_count():
     c = claim(62.0, 60.0)
     (row,) = judged([c], found(c, [50, 51, 52, 99], [48, 49]))
     assert row.verdict.n == 2 and row.verdict.mean == 2
+    (row,) = judged([replace(c, seeds=(1, 2))], found(c, [50, 51, 52, 99], [48, 49]))
+    assert row.verdict.n == 1 and row.verdict.mean == 2
     lines = found(c, [50], [48])
     lines.lines[c.cell.key("paper")] = {7: {"value": 50}}
     (row,) = judged([c], lines)

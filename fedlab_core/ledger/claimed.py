@@ -10,7 +10,7 @@ from IPython.display import HTML
 from fedlab_core.ledger import verdict as rule
 from fedlab_core.ledger.book import NAMES, Book, opened
 from fedlab_core.ledger.cells import Cell
-from fedlab_core.ledger.claims import Judged
+from fedlab_core.ledger.claims import Judged, lines_by_seed
 from fedlab_core.ledger.markup import (
     counted,
     folded,
@@ -22,7 +22,7 @@ from fedlab_core.ledger.markup import (
     written,
 )
 from fedlab_core.ledger.store import Line
-from fedlab_core.ledger.trace import command, lines_of, trace
+from fedlab_core.ledger.trace import command, trace
 
 _HEAD = ("paper: gain", "our gain", "scale, seeds", "verdict")
 _esc = html.escape
@@ -45,7 +45,8 @@ def claims_of(book: Book, paper: str, tables: Sequence[str] = ()) -> HTML:
 
 def _judged(rows: Sequence[Judged], book: Book, paper: str) -> str:
     """Claims with a verdict, and a folded list of how each was made."""
-    anchors = [f"{paper}-claim-{i}" for i in range(len(rows))]
+    named = "-".join(dict.fromkeys([paper, *(j.claim.cell.table for j in rows)]))
+    anchors = [f"{named}-claim-{i}" for i in range(len(rows))]
     body = [_row(j, book, at) for j, at in zip(rows, anchors, strict=True)]
     caption = (
         f"{NAMES.get(paper, paper)}'s claims as differences between two cells. Ours: "
@@ -104,7 +105,7 @@ def _row(j: Judged, book: Book, anchor: str) -> str:
     where = f"<small>({_esc(about)})</small>"
     mine = "–"
     if v.n:
-        ends = " ".join(_mean(cell, j, book) for cell in (c.beside, c.cell))
+        ends = " ".join(_mean(cell, j, book) for cell in reversed(c.sides))
         low, high = ends.split(" ")
         gain = _signed(v.mean, c.cell.unit)
         half = f" ± {_plain(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
@@ -140,27 +141,27 @@ def _signed(value: float, unit: str) -> str:
 
 def _mean(cell: Cell, j: Judged, book: Book) -> str:
     """The mean over the seeds that both sides were played with."""
-    both = [set(_values(side, j, book)) for side in (j.claim.cell, j.claim.beside)]
+    both = [set(_values(side, j, book)) for side in j.claim.sides]
     mine = _values(cell, j, book)
     values = [mine[k] for k in both[0] & both[1]]
     return _plain(sum(values) / len(values), cell.unit) if values else "–"
 
 
 def _values(cell: Cell, j: Judged, book: Book) -> dict[int, float]:
-    lines = lines_of(cell, j.scale, book.found)
-    return {v["seed"]: v["value"] for v in lines if v["value"] is not None}
+    lines = lines_by_seed(j.claim, cell, book.found, j.scale)
+    return {k: v["value"] for k, v in lines.items() if v["value"] is not None}
 
 
 def _lines(j: Judged, book: Book) -> list[Line]:
-    sides = (j.claim.cell, j.claim.beside)
-    return [line for c in sides for line in lines_of(c, j.scale, book.found)]
+    found = [lines_by_seed(j.claim, s, book.found, j.scale) for s in j.claim.sides]
+    return [line for lines in found for line in lines.values()]
 
 
 def _made(j: Judged, book: Book) -> str:
     """Both sides' numbers and commands."""
     parts = [f"<strong>{_esc(j.claim.sentence)}</strong> {_esc(j.verdict.why)}."]
-    for cell in (j.claim.cell, j.claim.beside):
-        lines = lines_of(cell, j.scale, book.found)
+    for cell in j.claim.sides:
+        lines = list(lines_by_seed(j.claim, cell, book.found, j.scale).values())
         values = ", ".join(f"{v['value']}" for v in lines)
         run = f"<code>{_esc(command(cell, j.scale, lines))}</code>"
         about = f"<small>{_esc(trace(lines).text)}</small>"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fedlab_core.errors import require
 from fedlab_core.ledger.cells import SCALES, Cell
-from fedlab_core.ledger.store import Found
+from fedlab_core.ledger.store import Found, Line
 from fedlab_core.ledger.verdict import NONE, WORDS, Verdict, judge_gain
 
 
@@ -20,7 +20,7 @@ class Claim:
 
     The gain is the difference of the cells' numbers in the paper; `said` is the gain
     where the paper gives that and not the numbers. Without either, only the sign is
-    claimed. `tolerance` is in the cells' unit.
+    claimed. `tolerance` is in the cells' unit; `seeds` are those that count, or all.
     """
 
     paper: str
@@ -31,6 +31,7 @@ class Claim:
     sign: Literal[-1, 0, 1] = 1
     said: float | None = None
     tolerance: float = 1.0
+    seeds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         units = sorted({self.cell.unit, self.beside.unit})
@@ -39,6 +40,11 @@ class Claim:
         gain, tie = self.gain, self.sign == 0
         fits = gain is None or tie or math.copysign(1, gain) == self.sign and gain != 0
         require(fits, f"{self.path}: sign {self.sign}, but the paper's gain is {gain}")
+
+    @property
+    def sides(self) -> tuple[Cell, Cell]:
+        """The two cells that are compared."""
+        return self.cell, self.beside
 
     @property
     def path(self) -> str:
@@ -72,20 +78,31 @@ def judged(
 
 def _scale(claim: Claim, found: Found) -> str:
     for scale in reversed(SCALES):
-        mine, theirs = (_lines(c, found, scale) for c in (claim.cell, claim.beside))
+        mine, theirs = (_values(claim, c, found, scale) for c in claim.sides)
         if mine.keys() & theirs.keys():
             return scale
     return "-"
 
 
-def _lines(cell: Cell, found: Found, scale: str) -> dict[int, float | None]:
+def lines_by_seed(
+    claim: Claim, cell: Cell, found: Found, scale: str
+) -> dict[int, Line]:
+    """What was measured of one of a claim's cells, with the seeds that count."""
     if scale not in cell.settings:
         return {}
-    return {k: line["value"] for k, line in found.of(cell.key(scale)).items()}
+    lines, wanted = found.of(cell.key(scale)), claim.seeds
+    return {k: v for k, v in lines.items() if wanted is None or k in wanted}
+
+
+def _values(
+    claim: Claim, cell: Cell, found: Found, scale: str
+) -> dict[int, float | None]:
+    lines = lines_by_seed(claim, cell, found, scale)
+    return {k: line["value"] for k, line in lines.items()}
 
 
 def _judged(claim: Claim, found: Found, scale: str) -> Judged:
-    mine, theirs = (_lines(c, found, scale) for c in (claim.cell, claim.beside))
+    mine, theirs = (_values(claim, c, found, scale) for c in claim.sides)
     if not mine.keys() & theirs.keys():
         why = "no seed that both were played with"
         return Judged(claim, scale, Verdict(NONE, why))
