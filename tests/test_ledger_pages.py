@@ -21,11 +21,12 @@ from fedlab_core.ledger.curves import curves_of
 from fedlab_core.ledger.markup import (
     contents,
     gaps_of,
+    number,
     overview,
     table_of,
     written,
 )
-from fedlab_core.ledger.pictures import against_paper, verdict_bars
+from fedlab_core.ledger.pictures import against_paper, gains, verdict_bars
 from fedlab_core.ledger.store import SCHEMA, Line
 from fedlab_core.ledger.trace import command, different, table_command, took, trace
 from fedlab_core.ledger.verdict import NONE, REPRODUCED, TREND, WORDS
@@ -268,6 +269,21 @@ def test_a_glance_counts_verdicts_and_compares_at_the_papers_scale(book):
     # (60.3 - 60, 63.1 - 63)
     assert "FedDisco 2 cells, mean difference +0.2 points" in markup(drawn)
     assert against_paper(Book(TABLES, Store(Path("nowhere")).read())) is None
+
+
+def test_gains_are_drawn_beside_the_papers(book):
+    drawn = markup(gains(book.claimed("feddisco"), "Two of them.", "Below."))
+    alt = html.unescape(re.findall(r'aria-label="([^"]*)"', drawn)[0])
+    assert (
+        alt == "Two of them. Ours is above Plain <on A>. +2.80 ± 0.00; the paper +3.00."
+    )
+    nothing = Book(TABLES, Store(Path("nowhere")).read(), CLAIMS)
+    assert gains(nothing.claimed("feddisco"), "None.", "Below.") is None
+
+
+def test_numbers_have_as_many_digits_as_they_are_worth():
+    assert number(62.345, "%") == "62.34" and number(0.5, "share", "+") == "+0.500"
+    assert number(-53352.0, "bytes", "+") == "-53352"
 
 
 # -- claims and cards --------------------------------------------------------------

@@ -15,6 +15,7 @@ from fedlab_core.ledger.markup import (
     counted,
     folded,
     grid,
+    number,
     page,
     theirs,
     verdict_cell,
@@ -107,8 +108,8 @@ def _row(j: Judged, book: Book, anchor: str) -> str:
     if v.n:
         ends = " ".join(_mean(cell, j, book) for cell in reversed(c.sides))
         low, high = ends.split(" ")
-        gain = _signed(v.mean, c.cell.unit)
-        half = f" ± {_plain(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
+        gain = number(v.mean, c.cell.unit, "+")
+        half = f" ± {number(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
         mine = f"{gain}{half}"
         if anchor:
             mine = f'<a href="#{anchor}">{mine}</a>'
@@ -125,18 +126,10 @@ def _theirs(j: Judged) -> str:
     c = j.claim
     if c.gain is None:
         return {1: "above", -1: "below", 0: "as high"}[c.sign]
-    said = _signed(c.gain, c.cell.unit)
+    said = number(c.gain, c.cell.unit, "+")
     if c.beside.paper_value is None or c.cell.paper_value is None:
         return said
     return f"{said}<br><small>{theirs(c.beside)}, {theirs(c.cell)}</small>"
-
-
-def _plain(value: float, unit: str) -> str:
-    return f"{value:.{2 if unit == '%' else 3}f}"
-
-
-def _signed(value: float, unit: str) -> str:
-    return f"{value:+.{2 if unit == '%' else 3}f}"
 
 
 def _mean(cell: Cell, j: Judged, book: Book) -> str:
@@ -144,7 +137,7 @@ def _mean(cell: Cell, j: Judged, book: Book) -> str:
     both = [set(_values(side, j, book)) for side in j.claim.sides]
     mine = _values(cell, j, book)
     values = [mine[k] for k in both[0] & both[1]]
-    return _plain(sum(values) / len(values), cell.unit) if values else "–"
+    return number(sum(values) / len(values), cell.unit) if values else "–"
 
 
 def _values(cell: Cell, j: Judged, book: Book) -> dict[int, float]:

@@ -44,6 +44,12 @@ def theirs(cell: Cell) -> str:
     return f"{cell.paper_value:.2f}" if cell.unit == "%" else f"{cell.paper_value:g}"
 
 
+def number(value: float, unit: str, sign: str = "") -> str:
+    """A number of ours: percents with two digits, counts in thousands with none."""
+    digits = 2 if unit == "%" else 0 if abs(value) >= 1000 else 3
+    return f"{value:{sign}.{digits}f}"
+
+
 def verdict_cell(word: str) -> str:
     """A table's cell with a verdict, marked by more than its words."""
     return f'<td class="fl-verdict {word.replace(" ", "-")}">{_esc(word)}</td>'

@@ -1,10 +1,15 @@
 """The ledger at a glance: how verdicts fall, and how far ours are from the papers'."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from IPython.display import HTML
 
 from fedlab_core.figures import INK, PALETTE, canvas, look, on, show, styled
 from fedlab_core.ledger.book import NAMES, Book
+from fedlab_core.ledger.claims import Judged
+from fedlab_core.ledger.markup import number
 from fedlab_core.ledger.show import Shown
 from fedlab_core.ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
 
@@ -100,4 +105,48 @@ def _scatter(points: dict[str, np.ndarray]):
     ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
     ax.set(xlabel="paper (%)", ylabel="ours (%)")
     ax.legend(loc="upper left")
+    return fig
+
+
+def gains(rows: Sequence[Judged], alt: str, caption: str) -> HTML | None:
+    """Our gains with their intervals, a line a claim, beside what the paper says.
+
+    None without any. The rows are claims about one kind of number.
+    """
+    rows = [j for j in rows if j.verdict.n]
+    if not rows:
+        return None
+    said = [f"{j.claim.sentence} {_gain(j)}" for j in rows]
+    claim = rows[0].claim
+    if claim.gain:
+        said.append(f"the paper {number(claim.gain, claim.cell.unit, '+')}")
+    return show(_gains(rows), f"{alt} {'; '.join(said)}.", caption)
+
+
+def _gain(j: Judged) -> str:
+    """A gain with its interval, if there is one, as text."""
+    v, unit = j.verdict, j.claim.cell.unit
+    interval = f" ± {number(v.half, unit)}" if math.isfinite(v.half) else ""
+    return number(v.mean, unit, "+") + interval
+
+
+@styled
+def _gains(rows: Sequence[Judged]):
+    fig, ax = canvas(640, 84 + 25 * len(rows))
+    for i, j in enumerate(rows):
+        colour = _INKS.get(j.verdict.word, INK)
+        v, fill = j.verdict, "none" if j.verdict.word == NOT else colour
+        half = v.half if math.isfinite(v.half) else 0.0
+        style = {"color": colour, "marker": "o", "mfc": fill, "capsize": 3}
+        ax.errorbar(v.mean, i, xerr=half, **style)
+    claim = rows[0].claim
+    ax.axvline(0, color=INK, linestyle=":", linewidth=1)
+    if claim.gain:
+        ax.axvline(claim.gain, color=PALETTE["blue"], label="the paper's gain")
+        fig.legend(loc="outside upper left")
+    ax.set_yticks(range(len(rows)), [j.claim.sentence for j in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    points = claim.cell.unit == "%"
+    ax.set_xlabel("gain (points)" if points else f"gain ({claim.cell.unit})")
+    ax.grid(axis="x")
     return fig
