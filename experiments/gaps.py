@@ -213,6 +213,7 @@ _LAW = (
             _BOTH,
             _PROXY,
             Try("20 local epochs for 5", _local(epochs=20)),
+            _again(Try("200 rounds for 25", _rounds(200))),
         ),
     ),
     Gap(

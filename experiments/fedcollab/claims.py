@@ -97,7 +97,12 @@ CLAIMS = (
     _two("alike", "clients alike train better together", "distance 0, 200 samples", 1),
     _two("apart", "clients apart train better alone", "distance 1, 200 samples", -1),
     _two("few", "with few samples a distance is borne", "distance 0.2, 50 samples", 1),
-    _two("many", "with many it is not", "distance 0.2, 800 samples", -1),
+    _two(
+        "many",
+        "with many samples a distance is not borne",
+        "distance 0.2, 800 samples",
+        -1,
+    ),
     _claim(
         "too large a C",
         "with a C too large, FedCollab is one model for all, and worse",

@@ -57,7 +57,7 @@ CLAIMS = (
     ),
     _claim(
         "not too high",
-        "cut at the last stage, it gains less",
+        "cut at the last stage, FedImpro gains less",
         ("table3", "FedImpro", "17th layer"),
         ("table3", "FedImpro", "9th layer"),
         sign=-1,

@@ -49,15 +49,17 @@ def _judged(rows: Sequence[Judged], book: Book, paper: str) -> str:
     named = "-".join(dict.fromkeys([paper, *(j.claim.cell.table for j in rows)]))
     anchors = [f"{named}-claim-{i}" for i in range(len(rows))]
     body = [_row(j, book, at) for j, at in zip(rows, anchors, strict=True)]
+    whose = f"{NAMES[paper]}'s claims" if paper in NAMES else "Claims"
     caption = (
-        f"{NAMES.get(paper, paper)}'s claims as differences between two cells. Ours: "
+        f"{whose} as differences between two cells. Ours: "
         "mean over seeds, paired, with its 95 % interval. Below it: from, to."
     )
     items = "".join(
         f'<li id="{at}">{_made(j, book)}</li>'
         for j, at in zip(rows, anchors, strict=True)
     )
-    said = f"How each of these {len(rows)} gains was made"
+    many = f"each of these {len(rows)} gains" if len(rows) > 1 else "this gain"
+    said = f"How {many} was made"
     traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
     return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
 
