@@ -28,6 +28,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from cycler import cycler
 from IPython.display import HTML
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
@@ -237,7 +238,10 @@ def _require_readable(fig: Figure) -> float:
 def _markup(fig: Figure) -> str:
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
-        fig.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        # savefig draws twice: once only to lay out, which drawing does anyhow
+        fig.set_facecolor(mpl.rcParams["savefig.facecolor"])
+        printed = {"Date": None, "Creator": None}
+        FigureCanvasSVG(fig).print_svg(buffer, metadata=printed)
     return buffer.getvalue()
 
 
