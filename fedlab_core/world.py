@@ -156,7 +156,9 @@ def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor
             return (values - mean) / std
         pixels = values.unsqueeze(1) if x.ndim == 3 else values.permute(0, 3, 1, 2)
         centre, spread = mean.view(-1, 1, 1), std.view(-1, 1, 1)
-        return ((pixels.float() / 255 - centre) / spread).contiguous()
+        # in place, on a copy: images as floats are the largest thing there is
+        floats = pixels.to(torch.float32, copy=True)
+        return floats.div_(255).sub_(centre).div_(spread).contiguous()
 
     y, y_test = (torch.from_numpy(v).to(device) for v in (data.y_train, data.y_test))
     return seen(data.x_train), y, seen(data.x_test), y_test

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,3 +109,11 @@ def test_a_hundred_thousand_clients_cost_what_the_cohort_costs():
     assert small[0] == 200 and large[0] == 100_000 and large[2] == 100
     assert small[1] > 20  # the cohort's own memory was seen at all
     assert large[1] < 200, f"{large[1]} MB more for 100,000 clients"
+
+
+def test_a_data_set_is_left_as_it_was():
+    data = load("letters", n_train=40, n_test=20, seed=0)
+    floats = replace(data, x_train=data.x_train.astype(np.float32))
+    kept, net = floats.x_train.copy(), build("mlp", data.shape, 10, hidden=(4,))
+    w, same = (world(d, iid(d.y_train, 2), net) for d in (floats, data))
+    assert np.array_equal(floats.x_train, kept) and torch.equal(w.x, same.x)
