@@ -1,12 +1,13 @@
 """What did not come out, and what was changed to look for it: three claims a paper.
 
-They are the largest of the claims that were not reproduced, in points by which our gain
-fell short of the paper's, no two for one reason; where a paper has no such number left,
-those that speak against it most. That they were found by seeds 0, 1 and 2 makes them
-look larger than they are; so a search plays other seeds, and first of all the same
-settings with nothing changed. One change at a time, both sides of the claim alike,
-unless it says whose. With some sixty tries, one or two hold by chance alone. What the
-first tries suggested was looked at once more, on seeds not played with before.
+They are, among the claims that were not reproduced, those whose gain fell shortest of
+the paper's, no two for one reason: where several methods fail alike, FedAvg's stands
+for them, and where a paper prints no number, what speaks against it most. That they
+were found by seeds 0, 1 and 2 makes them look larger than they are; so a search plays
+other seeds, and first of all the same settings with nothing changed. One change at a
+time, both sides of the claim alike, unless it says whose. With some sixty tries, one or
+two hold by chance alone. What the first tries suggested was looked at once more, on
+seeds not played with before.
 """
 
 from collections.abc import Sequence
