@@ -111,6 +111,7 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
                 cwd=source.parent,
                 kernel_name="python3",
                 progress_bar=False,
+                request_save_on_cell_execute=False,  # what failed is not kept
                 execution_timeout=CELL_TIMEOUT_S,
                 coalesce_streams=True,  # one print, one output, whatever the load
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
