@@ -135,7 +135,7 @@ def _gains(rows: Sequence[Judged]):
     fig, ax = canvas(640, 84 + 25 * len(rows))
     for i, j in enumerate(rows):
         colour = _INKS.get(j.verdict.word, INK)
-        v, fill = j.verdict, "none" if j.verdict.word == NOT else colour
+        v, fill = j.verdict, "none" if j.verdict.word in (NOT, NONE) else colour
         half = v.half if math.isfinite(v.half) else 0.0
         style = {"color": colour, "marker": "o", "mfc": fill, "capsize": 3}
         ax.errorbar(v.mean, i, xerr=half, **style)
