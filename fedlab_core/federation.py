@@ -27,6 +27,7 @@ from fedlab_core.method import (
 from fedlab_core.models import initial_state
 from fedlab_core.tree import (
     Tree,
+    adjacent,
     count,
     is_finite,
     prefixed,
@@ -220,13 +221,14 @@ class _Game:
     ) -> list[Tensor]:
         """Every group's next model; a group without a participant keeps its own."""
         method, w, weights = self.method, self.world, []
+        everyone, losses = torch.tensor(ids), trained.loss.cpu()
         for g, before in enumerate(self.nexts):
-            rows = [row for row, k in enumerate(ids) if self.homes[k] == g]
-            if not rows:
+            there = [row for row, k in enumerate(ids) if self.homes[k] == g]
+            if not there:
                 weights.append(torch.zeros(0))
                 continue
-            who = torch.tensor([ids[row] for row in rows])
-            loss, steps = trained.loss[rows].cpu(), trained.steps[rows]
+            rows = adjacent(there)
+            who, loss, steps = everyone[rows], losses[rows], trained.steps[rows]
             members = Members(w.counts[who], who, loss, steps)
             weights.append(method.weigh(members))
             now = Gathered(

@@ -53,6 +53,12 @@ def take(stacked: Tree, index) -> Tree:
     return tree_map(lambda x: x[index], stacked)
 
 
+def adjacent(rows: list[int]) -> slice | list[int]:
+    """Rows one after another as a slice, with which `take` copies nothing."""
+    run = slice(rows[0], rows[-1] + 1)
+    return run if rows == list(range(run.start, run.stop)) else rows
+
+
 def prefixed(prefix: str, tree: Tree) -> Tree:
     """The same under "prefix.NAME", to keep or send several trees as one."""
     return {f"{prefix}.{name}": x for name, x in tree.items()}
@@ -66,9 +72,12 @@ def named(tree: Tree, prefix: str) -> Tree:
 
 def weighted_sum(stacked: Tree, weights: Tensor) -> Tree:
     """sum_k weights[k] * tree_k. The weights are used as given, not normalised."""
-    return tree_map(
-        lambda x: torch.tensordot(weights.to(x.device, x.dtype), x, dims=1), stacked
-    )
+
+    def add_up(x: Tensor) -> Tensor:
+        row = weights.to(x.device, x.dtype)[None]
+        return (row @ x.reshape(len(x), x[0].numel())).view(x.shape[1:])
+
+    return tree_map(add_up, stacked)
 
 
 def flatten(tree: Tree, client_axis: bool = False) -> Tensor:
@@ -93,3 +102,20 @@ def count(tree: Tree) -> int:
 def is_finite(tree: Tree) -> bool:
     """Whether no number of the tree is infinite or NaN."""
     return all(bool(torch.isfinite(x).all()) for x in tree.values())
+
+
+def leaves(tree: Tree) -> Tree:
+    """The same numbers, as what a gradient is taken with respect to."""
+    return {name: x.detach().requires_grad_() for name, x in tree.items()}
+
+
+def slopes(value: Tensor, at: Tree, create_graph: bool = False) -> Tree:
+    """The gradient of a number with respect to `leaves`; 0 where it is none of theirs.
+
+    `torch.func.grad` says the same, but loads PyTorch's compiler to do so: a second
+    and a half of a process that may not live for twenty.
+    """
+    found = torch.autograd.grad(
+        value, list(at.values()), create_graph=create_graph, materialize_grads=True
+    )
+    return dict(zip(at, found, strict=True))

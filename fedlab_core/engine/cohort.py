@@ -16,7 +16,7 @@ from fedlab_core.engine.stacked import Stage
 from fedlab_core.engine.step import first_memories
 from fedlab_core.errors import require
 from fedlab_core.local import Given, Local
-from fedlab_core.tree import Tree, take
+from fedlab_core.tree import Tree, adjacent, take
 
 ENGINES = ("looped", "stacked")
 PRECISIONS = ("float32", "tf32", "bf16")
@@ -96,7 +96,7 @@ def train(
 
     def play(rows: list[int]) -> Trained:
         plan = make_plan([cohort[k] for k in rows], local)
-        here = given.of(_slice(rows))
+        here = given.of(adjacent(rows))
         if engine == "looped":
             done = train_looped(network, x, y, plan, here, local)
         elif x.device.type == "cuda":
@@ -135,12 +135,6 @@ def _joined(parts: list[Trained]) -> Trained:
 
     loss, steps = (torch.cat([getattr(p, n) for p in parts]) for n in ("loss", "steps"))
     return Trained(trees("states"), loss, steps, trees("memory"))
-
-
-def _slice(rows: list[int]) -> slice | list[int]:
-    """Rows one after another as a slice, which copies nothing."""
-    run = slice(rows[0], rows[-1] + 1)
-    return run if rows == list(range(run.start, run.stop)) else rows
 
 
 def _check(cohort, x: Tensor, engine: str, largest: int | None, precision: str) -> None:

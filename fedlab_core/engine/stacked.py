@@ -12,7 +12,7 @@ from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
 from fedlab_core.local import Batch, Given, Local
-from fedlab_core.tree import CONTIGUOUS, Tree, copied
+from fedlab_core.tree import CONTIGUOUS, Tree, copied, leaves, slopes
 
 Gave = tuple[Tree, Tree, Tensor]
 
@@ -84,15 +84,13 @@ class Stage:
             name: {key: v[:n] for key, v in tree.items()}
             for name, tree in self.trees.items()
         }
-        params = {n: w.detach().requires_grad_() for n, w in first["params"].items()}
+        params = leaves(first["params"])
         given = Given(first["start"], first["own"], first["sent"])
         with torch.enable_grad():
             loss, (buffers, changes) = self.value(
                 params, first["buffers"], (x, y, weight, marks), vars(given)
             )
-            ws = list(params.values())
-            found = torch.autograd.grad(loss.sum(), ws, materialize_grads=True)
-        grads = dict(zip(params, found, strict=True))
+            grads = slopes(loss.sum(), params)
         active = t < tables["steps"][:n] if gated else None
         with torch.no_grad():
             grads = one.corrected(local, grads, first["params"], given, clients=True)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, keys_of, random_bits
 from fedlab_core.models import initial_state
-from fedlab_core.tree import Tree, add, take
+from fedlab_core.tree import Tree, add, leaves, slopes, take
 from fedlab_core.world import World
 
 Features = Callable[[Tensor], Tensor]
@@ -210,13 +210,12 @@ def _logits(now: Tree, z: Tensor, first: Tensor) -> Tensor:
 
 def _gradient(now: Tree, z: Tensor, first: Tensor, target: Tensor) -> Tree:
     """Of the cross-entropy, the mean of a pair's batch, half of it of either side."""
-    leaves = {name: v.detach().requires_grad_() for name, v in now.items()}
-    said = _logits(leaves, z, first)
+    at = leaves(now)
+    said = _logits(at, z, first)
     whole = F.binary_cross_entropy_with_logits(
         said, target.expand_as(said), reduction="sum"
     )
-    grads = torch.autograd.grad(whole / len(target), list(leaves.values()))
-    return dict(zip(leaves, grads, strict=True))
+    return slopes(whole / len(target), at)
 
 
 def _train(
@@ -240,9 +239,12 @@ def _train(
         kept = [pairs.seen(k) for k in range(len(pairs.rest))]
     alive, since = torch.arange(n), torch.zeros(n, dtype=torch.int64)
     best = torch.full((n,), -torch.inf, dtype=torch.float64)
+    columns = iter(())
     for t in range(1, rounds + 1):
-        columns = _columns(alive, half, size, (seed, t)).to(device)
-        z, first = pairs.batch(alive.to(device), columns)
+        if t % every == 1 % every:  # the pairs stay the same until they are judged
+            some = range(t, min(t + every, rounds + 1))
+            columns = iter(_columns(alive, half, size, seed, some).to(device))
+        z, first = pairs.batch(alive.to(device), next(columns))
         now = add(now, _gradient(now, z, first, target), -lr)
         if t % every and t < rounds:
             continue
@@ -257,15 +259,16 @@ def _train(
     return best
 
 
-def _columns(alive: Tensor, half: int, size: int, key: tuple[int, int]) -> Tensor:
-    """Which of its 2 half samples each pair looks at next: (pairs, 2 size)."""
+def _columns(alive: Tensor, half: int, size: int, seed: int, when: range) -> Tensor:
+    """Which of its 2 half samples each pair looks at: (rounds, pairs, 2 size)."""
     if size == half:
-        return torch.arange(2 * half).expand(len(alive), -1)
-    side = torch.arange(2).expand(len(alive), 2)
-    words = [torch.full_like(side, word) for word in (*key, _BATCH)]
-    drawn = keys_of(torch.stack([*words, alive[:, None].expand(-1, 2), side], dim=-1))
+        return torch.arange(2 * half).expand(len(when), len(alive), -1)
+    axes = (torch.tensor(when), alive, torch.arange(2))
+    t, pair, side = torch.meshgrid(*axes, indexing="ij")
+    fixed = [torch.full_like(t, word) for word in (seed, _BATCH)]
+    drawn = keys_of(torch.stack([fixed[0], t, fixed[1], pair, side], dim=-1))
     order = random_bits(drawn, half).argsort()[..., :size]
-    return (order + half * side[..., None]).flatten(1)
+    return (order + half * side[..., None]).flatten(2)
 
 
 @torch.no_grad()

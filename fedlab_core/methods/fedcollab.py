@@ -166,6 +166,7 @@ class _Coalitions:
     def __init__(self, d: np.ndarray, m: np.ndarray, C: float):
         clients = len(m)
         self.C, self.sizes, self.homes = C, m, np.arange(clients)
+        self.least = m.min()
         weighted = d * m
         self.own = weighted.diagonal().copy()
         self.between = weighted + weighted.T
@@ -173,7 +174,7 @@ class _Coalitions:
         self.n, self.m, self.q = np.ones(clients), m.copy(), self.own.copy()
 
     def worth(self, n: np.ndarray, m: np.ndarray, q: np.ndarray) -> np.ndarray:
-        held = np.maximum(m, self.sizes.min())  # an empty one has n = q = 0
+        held = np.maximum(m, self.least)  # an empty one has n = q = 0
         return n * self.C / np.sqrt(held) + q / held
 
     def move(self, i: int) -> float:

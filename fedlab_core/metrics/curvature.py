@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import evaluating
-from fedlab_core.tree import Tree, count, flatten
+from fedlab_core.tree import Tree, count, flatten, leaves, slopes
 
 Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
 
@@ -46,15 +46,12 @@ def hessian_product(
         total = torch.zeros_like(vector)
         for i in range(0, len(x), slice_x):
             part, truth = x[i : i + slice_x], y[i : i + slice_x]
-
-            def loss(at: Tree, part: Tensor = part, truth: Tensor = truth) -> Tensor:
+            with torch.enable_grad():
+                at = leaves(params)
                 out = functional_call(net, fixed | at, (part,))
-                return F.cross_entropy(out, truth, reduction="sum")
-
-            def slope(at: Tree, loss: Callable[[Tree], Tensor] = loss) -> Tensor:
-                return flatten(grad(loss)(at)) @ vector
-
-            total += flatten(grad(slope)(params))
+                loss = F.cross_entropy(out, truth, reduction="sum")
+                along = flatten(slopes(loss, at, create_graph=True)) @ vector
+                total += flatten(slopes(along, at))
         return total / len(x)
 
     return product

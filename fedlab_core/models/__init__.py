@@ -77,8 +77,8 @@ def build(name: str, shape: Shape, classes: int, **options) -> Callable[[], Spli
 def describe(
     name: str, shape: Shape, classes: int, split: Point = None, **options
 ) -> Description:
-    """How large the named network is; nothing is drawn or computed."""
-    with torch.device("meta"), torch.no_grad():
+    """How large the named network is, found by sending a blank sample through it."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         net = build(name, shape, classes, **options)().eval()
         x, sizes, begin = blank(shape), {}, 0
         for at, end in net.points.items():
