@@ -89,6 +89,12 @@ def flatten(tree: Tree, client_axis: bool = False) -> Tensor:
     return torch.cat(parts, dim=-1)
 
 
+def as_tree(vector: Tensor, like: Tree) -> Tree:
+    """A vector cut into the shapes of a tree: undoes `flatten`."""
+    pieces = vector.split([v.numel() for v in like.values()])
+    return {n: p.view_as(v) for (n, v), p in zip(like.items(), pieces, strict=True)}
+
+
 def norm(tree: Tree) -> Tensor:
     """Euclidean norm of all numbers of a tree."""
     return torch.linalg.vector_norm(flatten(tree))

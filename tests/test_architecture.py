@@ -42,7 +42,7 @@ FLOW = [
     {"exchange", "judging"},
     {"federation"},
     {"runs"},
-    {"methods.fedavg"},
+    {"methods.fedavg", "methods.descent"},
     {"methods.fedprox"},
     {"methods.feddyn"},
     {"methods.*"},

@@ -42,9 +42,19 @@ from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.local import Batch, Given, Local, Loss, Net, cross_entropy
 from fedlab_core.method import Gathered, Method, Next
+from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import logits
-from fedlab_core.tree import Tree, named, prefixed, repeat, take, weighted_sum
+from fedlab_core.tree import (
+    Tree,
+    leaves,
+    named,
+    prefixed,
+    repeat,
+    slopes,
+    take,
+    weighted_sum,
+)
 from fedlab_core.world import World
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
@@ -81,15 +91,16 @@ class Fit:
         require(self.batch >= 1, f"batch must be 1 or more, not {self.batch}")
         require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
 
-    def make(self, ws: list[Tensor], velocity: list[Tensor]) -> torch.optim.Optimizer:
-        """The optimiser of these tensors, SGD with the velocity that it had."""
-        lr = self.lr or _RATES[self.optimiser]
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return self.lr or _RATES[self.optimiser]
+
+    def make(self, w: Tensor, velocity: Tensor | None) -> Adam | Sgd:
+        """What moves this tensor, SGD with the velocity that it had."""
         if self.optimiser == "adam":
-            return torch.optim.Adam(ws, lr, self.betas)
-        sgd = torch.optim.SGD(ws, lr, self.momentum, weight_decay=self.weight_decay)
-        for w, v in zip(ws, velocity, strict=False):
-            sgd.state[w]["momentum_buffer"] = v.clone()
-        return sgd
+            return Adam(w, self.betas)
+        return Sgd(w, self.momentum, self.weight_decay, velocity)
 
 
 @dataclass(frozen=True)
@@ -203,11 +214,10 @@ def _trained(
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
     network, nothing = shared(now.world.model), Given({}, {}, {})
     params, buffers = network.split(state)
-    params = {n: w.clone().requires_grad_() for n, w in params.items()}
-    ws = list(params.values())
+    params = leaves({n: w.clone() for n, w in params.items()})
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
     velocity = named(now.before.state, "velocity") if kept else {}
-    optimiser = fit.make(ws, list(velocity.values()))
+    moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
     plan = Local(epochs=fit.epochs, batch_size=fit.batch)
     everything = Client(torch.arange(len(x)), _client(now))
     batches = batch_order(everything, plan) if fit.epochs else []
@@ -217,14 +227,14 @@ def _trained(
         rows = at.to(x.device)
         batch = Batch(x[rows], y[rows], x.new_zeros(0), mark)
         value, buffers, _ = network.value(loss, params, buffers, batch, nothing)
-        for w, g in zip(ws, torch.autograd.grad(value, ws), strict=True):
-            w.grad = g
-        optimiser.step()
+        with torch.no_grad():
+            for name, slope in slopes(value, params).items():
+                moves[name].step(slope, fit.rate)
         losses.append(value.detach())
     model = state | {n: w.detach() for n, w in params.items()}
     if kept and batches:
-        buffers_of = zip(params, ws, strict=True)
-        velocity = {n: optimiser.state[w]["momentum_buffer"] for n, w in buffers_of}
+        ran = {n: m for n, m in moves.items() if isinstance(m, Sgd)}
+        velocity = {n: m.velocity for n, m in ran.items() if m.velocity is not None}
     said = {"server_loss": float(torch.stack(losses[-last:]).mean())} if losses else {}
     if fit.statistics == "running":
         model |= buffers

@@ -50,8 +50,18 @@ from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.local import Batch, Given, Local, cross_entropy
 from fedlab_core.method import Gathered, Method, Next
+from fedlab_core.methods.descent import Adam
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.tree import Tree, flatten, norm, repeat, take, weighted_sum
+from fedlab_core.tree import (
+    Tree,
+    as_tree,
+    flatten,
+    norm,
+    repeat,
+    slopes,
+    take,
+    weighted_sum,
+)
 from fedlab_core.world import World
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
@@ -229,33 +239,16 @@ class _Knobs:
         return gamma, shares
 
 
-class _Adam:
-    """PyTorch's Adam, to the last bit; its class takes longer to load than a round."""
-
-    def __init__(self, x: Tensor, betas: tuple[float, float]):
-        self.x, self.betas, self.steps = x, betas, 0
-        self.mean, self.square = torch.zeros_like(x), torch.zeros_like(x)
-
-    def step(self, slope: Tensor, lr: float) -> None:
-        (a, b), self.steps = self.betas, self.steps + 1
-        self.mean.lerp_(slope, 1 - a)
-        self.square.mul_(b).addcmul_(slope, slope, value=1 - b)
-        root = self.square.sqrt() / math.sqrt(1 - b**self.steps)
-        self.x.addcdiv_(self.mean, root.add_(1e-8), value=-lr / (1 - a**self.steps))
-
-
 class _Task:
     """One round's search for gamma and lambda: what is known, and what is found."""
 
     def __init__(self, now: Gathered, law: Law):
         self.now, self.law, begin = now, law, now.before.begin
-        self.shapes = {
-            n: w.shape for n, w in begin.items() if n in now.world.parameters
-        }
-        self.begin = flatten({n: begin[n] for n in self.shapes})
-        rows = flatten({n: now.models[n] for n in self.shapes}, client_axis=True)
+        self.names = [n for n in begin if n in now.world.parameters]
+        self.begin = flatten({n: begin[n] for n in self.names})
+        rows = flatten({n: now.models[n] for n in self.names}, client_axis=True)
         self.moves = law.global_lr * (rows - self.begin)
-        self.buffers = {n: b for n, b in begin.items() if n not in self.shapes}
+        self.buffers = {n: b for n, b in begin.items() if n not in self.names}
         equal = torch.full_like(now.weights, 1 / len(now.weights))
         self.base = now.weights if law.start == "weights" else equal
         self.gamma, self.shares = torch.ones_like(self.base[0]), self.base
@@ -287,7 +280,7 @@ class _Task:
             return
         law, device = self.law, self.begin.device
         knobs = _Knobs.at(self.base.to(device), law.parameters == "quad")
-        adam_g, adam_x = _Adam(knobs.g, law.betas), _Adam(knobs.x, law.betas)
+        adam_g, adam_x = Adam(knobs.g, law.betas), Adam(knobs.x, law.betas)
         passed = []
         for epoch in range(epochs):
             lr, x_lr = rate(epoch, law.lr), rate(epoch, law.x_lr or law.lr)
@@ -319,17 +312,17 @@ class _Task:
 
     def _gradient(self, w: Tensor, batch: Tensor) -> Tensor:
         """The gradient at the vector w of the mean cross-entropy of a mini-batch."""
-        w = w.detach().requires_grad_()
-        parts = w.split([s.numel() for s in self.shapes.values()])
-        named = zip(self.shapes.items(), parts, strict=True)
-        params = {n: part.view(shape) for (n, shape), part in named}
+        live = {n: self.network.live[n] for n in self.names}
+        with torch.no_grad():
+            for name, part in as_tree(w, live).items():
+                live[name].copy_(part)
         at = batch.to(self.x.device)
         every_one = self.x.new_zeros(0)
         some = Batch(self.x[at], self.y[at], every_one, next(self.marks).to(at.device))
         value, self.buffers, _ = self.network.value(
-            cross_entropy, params, self.buffers, some, _NOTHING
+            cross_entropy, self.network.live, self.buffers, some, _NOTHING
         )
-        return torch.autograd.grad(value, w)[0]
+        return flatten(slopes(value, live))
 
     def finish(self) -> Next:
         """The model with what was found, and its BatchNorms' statistics."""

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import evaluating
-from fedlab_core.tree import Tree, count, flatten, leaves, slopes
+from fedlab_core.tree import Tree, as_tree, count, flatten, leaves, slopes
 
 Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
 
@@ -22,12 +22,6 @@ Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
 def parameters(model: nn.Module, state: Tree) -> Tree:
     """The entries of a state that are trained, in the model's order."""
     return {name: state[name] for name, _ in model.named_parameters()}
-
-
-def as_tree(vector: Tensor, like: Tree) -> Tree:
-    """A vector cut into the shapes of a tree: undoes `flatten`."""
-    pieces = vector.split([v.numel() for v in like.values()])
-    return {n: p.view_as(v) for (n, v), p in zip(like.items(), pieces, strict=True)}
 
 
 def hessian_product(

@@ -22,7 +22,6 @@ from fedlab_core.methods.fedlaw import (
     Law,
     LawSwa,
     Shrink,
-    _Adam,
     _Knobs,
     _Task,
     attentive,
@@ -268,23 +267,6 @@ def test_a_client_of_weight_zero_stays_out(proxied):
         got = server(at_the_server(proxied, weights=p))
         assert got.state["lambda"][1] == 0
         assert tree.is_finite(got.model)
-
-
-@pytest.mark.parametrize("shape", [(), (10,)])
-def test_adam_is_pytorchs_to_the_last_bit(shape):
-    draw = torch.Generator().manual_seed(0)
-    ours = torch.randn(shape, generator=draw, dtype=torch.float64)
-    theirs = ours.clone()
-    betas = (0.5, 0.999)
-    mine = _Adam(ours, betas)
-    adam = torch.optim.Adam([theirs], betas=betas)
-    for t in range(50):
-        slope = torch.randn(shape, generator=draw, dtype=torch.float64)
-        lr = 0.1 * 0.5 ** (t // 20)
-        mine.step(slope, lr)
-        theirs.grad, adam.param_groups[0]["lr"] = slope.clone(), lr
-        adam.step()
-        assert torch.equal(ours, theirs), t
 
 
 def test_gamma_first_begins_as_gws_does(proxied):

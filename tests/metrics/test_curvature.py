@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from fedlab_core import build, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics.curvature import (
-    as_tree,
     hessian_product,
     lanczos,
     parameters,
@@ -40,7 +39,7 @@ def explicit(model, state, x, y):
     def loss(flat):
         net = model.eval()
         return F.cross_entropy(
-            functional_call(net, state | as_tree(flat, params), x), y
+            functional_call(net, state | tree.as_tree(flat, params), x), y
         )
 
     found = torch.autograd.functional.hessian(loss, tree.flatten(params))
@@ -147,8 +146,8 @@ def test_a_convolutional_network_in_single_precision():
 def test_a_vector_as_a_tree_and_back():
     like = {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(2)}
     v = torch.arange(9.0)
-    assert torch.equal(tree.flatten(as_tree(v, like)), v)
-    assert as_tree(v, like)["a"].shape == (2, 3)
+    assert torch.equal(tree.flatten(tree.as_tree(v, like)), v)
+    assert tree.as_tree(v, like)["a"].shape == (2, 3)
 
 
 def test_misuse(network):
