@@ -62,7 +62,7 @@ FLOW = [
     {"__init__"},
     {"figures", "pages"},
     {"plots", "widgets", "bars", "ledger.markup"},
-    {"ledger.claimed", "ledger.curves", "ledger.pictures"},
+    {"ledger.claimed", "ledger.curves", "ledger.panels", "ledger.pictures"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(FLOW) for name in names}
