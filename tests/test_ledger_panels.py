@@ -89,9 +89,8 @@ def test_the_pictures_say_their_numbers(tmp_path: Path):
     assert "Ours: 51.5" in text and "at a few" in text
     seen = rounds(made, "feddisco/figure1", ["Ours"], ["few", "many"])
     assert seen["Ours"]["few"].shape == (2, 3)
-    seen["Plain"] = seen["Ours"]
-    titles = {"Ours": "one", "Plain": "other"}
-    text = markup(followed(seen, titles, "The same panel twice, for a test.", "See."))
+    alt = "What a run saw, in one panel, for a test."
+    text = markup(followed(seen, {"Ours": "one"}, alt, "See."))
     assert "few 1.5 to 3.5" in text
 
 
@@ -99,5 +98,8 @@ def test_what_is_not_there_is_named(tmp_path: Path):
     made = book(tmp_path)
     with pytest.raises(InputError, match="unknown table 'feddisco/figure9'"):
         sweep(made, "feddisco/figure9", AT)
+    none = sweep(made, "feddisco/figure1", AT, scale="paper")
+    with pytest.raises(InputError, match="no row was measured"):
+        swept(none, AT, ("x", "y"), "Nothing at all, for a test of it.", "See.")
     with pytest.raises(InputError, match="nothing measured of Later"):
         rounds(made, "feddisco/figure1", ["Ours", "Later"], ["few", "many"])

@@ -62,6 +62,7 @@ def swept(
     looks: Mapping[str, str] | None = None,
 ) -> HTML:
     """A line a row, with 95 % intervals; `looks` names the method a row looks like."""
+    require(bool(found), "no row was measured in every column")
     named = {row: (looks or {}).get(row, row) for row in found}
     said = []
     for row, values in found.items():
@@ -80,7 +81,7 @@ def _swept(found, at: list[str], labels: tuple[str, str], named: Mapping[str, st
         mean, half = mean_interval(values, 0)
         aside = np.arange(len(at)) + 0.06 * (i - (len(found) - 1) / 2)
         ax.errorbar(aside, mean, yerr=half, capsize=3, label=row, **look(named[row]))
-    if min(values.mean(0).min() for values in found.values()) < 20:
+    if ax.get_ylim()[0] < 0:
         ax.axhline(0, color=INK, linestyle=":", linewidth=1)
     ax.set_xticks(range(len(at)), at)
     ax.set(xlabel=labels[0], ylabel=labels[1])
@@ -131,14 +132,14 @@ def followed(
 @styled
 def _followed(found, titles: Mapping[str, str], looks: Mapping[str, str]):
     fig, axes = canvas(760, 290, ncols=len(found))
-    for ax, (row, curves) in zip(axes, found.items(), strict=True):
+    for ax, (row, curves) in zip(np.atleast_1d(axes), found.items(), strict=True):
         for column, every in curves.items():
             there = np.isfinite(every).all(0)  # some things are looked at now and then
             at, values = np.flatnonzero(there) + 1, every[:, there]
             style = look(looks.get(column, column))
             low, high = values.min(0), values.max(0)
             ax.fill_between(at, low, high, color=style["color"], alpha=0.2)
-            label = column if ax is axes[0] else None
+            label = column if row == next(iter(found)) else None
             some = max(1, len(at) // 6)
             ax.plot(at, values.mean(0), **style, markevery=some, label=label)
         ax.set(title=titles[row], xlabel="round")
