@@ -136,3 +136,10 @@ def test_show_writes_the_caption_as_text():
     assert shown.startswith('<figure class="fl-figure">')
     assert "<figcaption>a &lt; b</figcaption>" in shown
     assert "<figcaption" not in str(figures.show(line(), ALT).data)
+
+
+def test_a_caption_with_a_formula_is_refused():
+    """Nobody typesets it: the reader would see the dollars."""
+    with pytest.raises(ValueError, match="plain text"):
+        figures.framed("<svg></svg>", "The factor $\\gamma$ by round.")
+    assert "The factor γ" in figures.framed("<svg></svg>", "The factor γ by round.")
