@@ -196,11 +196,16 @@ def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> s
 
 def framed(picture: str, caption: str | None = None) -> str:
     """Markup of a picture in the book's frame, which scrolls sideways on a phone."""
-    if caption and "$" in caption:
-        raise ValueError(f"a caption is plain text, without formulas: {caption!r}")
-    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    below = f"<figcaption>{plain(caption)}</figcaption>" if caption else ""
     inner = f'<div class="fl-scroll">{picture}</div>{below}'
     return f'<figure class="fl-figure">{inner}</figure>'
+
+
+def plain(caption: str) -> str:
+    """A caption as markup; nobody would typeset a formula in it."""
+    if "$" in caption:
+        raise ValueError(f"a caption is plain text, without formulas: {caption!r}")
+    return html.escape(caption)
 
 
 def show(fig: Figure, alt: str, caption: str | None = None) -> HTML:

@@ -8,7 +8,6 @@ so the same widget answers to mouse and keyboard with or without Python behind i
 where `draw(r, task)` gives a figure and its text alternative.
 """
 
-import html
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ def frames(
     bar = [_player(controls[0], axes[0]), *controls] if play else controls
     children = [W.HBox(bar, layout=W.Layout(flex_flow="row wrap")), _stage(picture)]
     if caption:
-        text = f'<p class="fl-caption">{html.escape(caption)}</p>'
+        text = f'<p class="fl-caption">{figures.plain(caption)}</p>'
         children.append(W.HTML(text, layout=W.Layout(margin="0")))
     box = W.VBox(children)
     box.add_class("fl-frames")

@@ -87,7 +87,7 @@ def data_first(s: Setting) -> str:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_sound(without_files, scale):
-    """Built as far as it goes without training; networks are measured, not drawn."""
+    """Built as far as it goes without training; networks are only measured."""
     seen: dict[str, None] = {}
     every = sorted(different(scale), key=data_first)  # few are kept at a time
     for s in every:

@@ -10,7 +10,7 @@ from IPython.display import HTML
 from fedlab_core.errors import InputError
 from fedlab_core.ledger import Cell, Setting, Store, Table
 from fedlab_core.ledger.book import Book
-from fedlab_core.ledger.panels import followed, rounds, sweep, swept
+from fedlab_core.ledger.panels import courses, followed, sweep, swept
 from fedlab_core.ledger.store import SCHEMA, Line
 
 AT = {"few": "a few", "many": "many"}
@@ -87,7 +87,7 @@ def test_the_pictures_say_their_numbers(tmp_path: Path):
         swept(found, AT, ("x", "y"), "Two rows against what is many.", "See.")
     )
     assert "Ours: 51.5" in text and "at a few" in text
-    seen = rounds(made, "feddisco/figure1", ["Ours"], ["few", "many"])
+    seen = courses(made, "feddisco/figure1", ["Ours"], ["few", "many"])
     assert seen["Ours"]["few"].shape == (2, 3)
     alt = "What a run saw, in one panel, for a test."
     text = markup(followed(seen, {"Ours": "one"}, alt, "See."))
@@ -102,4 +102,4 @@ def test_what_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(InputError, match="no row was measured"):
         swept(none, AT, ("x", "y"), "Nothing at all, for a test of it.", "See.")
     with pytest.raises(InputError, match="nothing measured of Later"):
-        rounds(made, "feddisco/figure1", ["Ours", "Later"], ["few", "many"])
+        courses(made, "feddisco/figure1", ["Ours", "Later"], ["few", "many"])

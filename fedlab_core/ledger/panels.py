@@ -90,7 +90,7 @@ def _swept(found, at: list[str], labels: tuple[str, str], named: Mapping[str, st
     return fig
 
 
-def rounds(
+def courses(
     book: Book,
     path: str,
     rows: Sequence[str],

@@ -239,15 +239,11 @@ def _train(
         kept = [pairs.seen(k) for k in range(len(pairs.rest))]
     alive, since = torch.arange(n), torch.zeros(n, dtype=torch.int64)
     best = torch.full((n,), -torch.inf, dtype=torch.float64)
-    columns = iter(())
-    for t in range(1, rounds + 1):
-        if t % every == 1 % every:  # the pairs stay the same until they are judged
-            some = range(t, min(t + every, rounds + 1))
-            columns = iter(_columns(alive, half, size, seed, some).to(device))
-        z, first = pairs.batch(alive.to(device), next(columns))
-        now = add(now, _gradient(now, z, first, target), -lr)
-        if t % every and t < rounds:
-            continue
+    for begin in range(1, rounds + 1, every):
+        some = range(begin, min(begin + every, rounds + 1))
+        for columns in _columns(alive, half, size, seed, some).to(device):
+            z, first = pairs.batch(alive.to(device), columns)
+            now = add(now, _gradient(now, z, first, target), -lr)
         score = _judge(pairs, alive, now, kept)
         since = torch.where(score > best[alive], 0, since + 1)
         best[alive] = torch.maximum(best[alive], score)

@@ -47,6 +47,7 @@ from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import logits
 from fedlab_core.tree import (
     Tree,
+    copied,
     leaves,
     named,
     prefixed,
@@ -214,7 +215,7 @@ def _trained(
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
     network, nothing = shared(now.world.model), Given({}, {}, {})
     params, buffers = network.split(state)
-    params = leaves({n: w.clone() for n, w in params.items()})
+    params = leaves(copied(params))
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
     velocity = named(now.before.state, "velocity") if kept else {}
     moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
