@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from fedlab_core.errors import require
 from fedlab_core.layers import BatchNorm, Dropout
@@ -33,6 +32,14 @@ class Network:
         self.norms = {n: m for n, m in named if isinstance(m, BatchNorm)}
         self.drops = {n: m for n, m in named if isinstance(m, Dropout)}
         self.live: Tree = dict(self.model.named_parameters())
+        self.keys = [f"{n}.key" for n in self.drops]
+        self.weights = [f"{n}.sample_weight" for n in self.norms]
+        self.slots = {
+            f"{at}.{n}" if at else n: (table, n)
+            for at, m in named
+            for table in (m._parameters, m._buffers)
+            for n in table
+        }
         self.linear = {f"{n}.weight" for n, m in named if isinstance(m, nn.Linear)}
         self.has_convolutions = any(isinstance(m, nn.Conv2d) for _, m in named)
 
@@ -46,6 +53,21 @@ class Network:
         """A state's parameters, and its buffers."""
         params = {n: x for n, x in state.items() if n in self.live}
         return params, {n: x for n, x in state.items() if n not in self.live}
+
+    def call(self, part: str, inside: Tree, x: Tensor) -> Tensor:
+        """The module, or a part of it, with other tensors in its slots for this call.
+
+        As `functional_call` does, which would look every slot up again each time.
+        """
+        slots = [self.slots[name] for name in inside]
+        before = [table[name] for table, name in slots]
+        try:
+            for (table, name), value in zip(slots, inside.values(), strict=True):
+                table[name] = value
+            return self.model.get_submodule(part)(x)
+        finally:
+            for (table, name), value in zip(slots, before, strict=True):
+                table[name] = value
 
     def value(
         self, loss: Loss, params: Tree, buffers: Tree, batch: Batch, given: Given
@@ -89,26 +111,19 @@ class _Net:
         return self._run("", params, x, self.batch.weight)
 
     def features(self, params: Tree, x: Tensor) -> Tensor:
-        return self._run("features.", params, x, self.batch.weight)
+        return self._run("features", params, x, self.batch.weight)
 
     def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
         weight = self.batch.weight if weight is None else weight
-        return self._run("head.", params, h, weight)
+        return self._run("head", params, h, weight)
 
     def _run(self, part: str, params: Tree, x: Tensor, weight: Tensor) -> Tensor:
         network, own = self.network, params is self.params
-        if params is network.live:
-            out = self._call_in_place(part, x, weight)
-        else:
-            known = {f"{n}.key": self.batch.key for n in network.drops}
-            known |= {f"{n}.sample_weight": weight for n in network.norms}
-            inside = {
-                name.removeprefix(part): v
-                for name, v in (self.buffers | known | params).items()
-                if name.startswith(part)
-            }
-            module = network.model.get_submodule(part.removesuffix("."))
-            out = functional_call(module, inside, (x,))
+        inside = self.buffers | dict.fromkeys(network.keys, self.batch.key)
+        inside |= dict.fromkeys(network.weights, weight)
+        if params is not network.live:  # those sit in the module
+            inside |= params
+        out = network.call(part, inside, x)
         fresh = {
             f"{name}.{buffer}": v
             for name, norm in network.norms.items()
@@ -117,14 +132,3 @@ class _Net:
         if own:
             self.buffers = self.buffers | fresh
         return out
-
-    def _call_in_place(self, part: str, x: Tensor, weight: Tensor) -> Tensor:
-        """Without the cost of functional_call: the parameters sit in the module."""
-        network = self.network
-        for drop in network.drops.values():
-            drop.key = self.batch.key
-        for name, norm in network.norms.items():
-            norm.sample_weight = weight
-            norm.running_mean = self.buffers[f"{name}.running_mean"]
-            norm.running_var = self.buffers[f"{name}.running_var"]
-        return network.model.get_submodule(part.removesuffix("."))(x)
