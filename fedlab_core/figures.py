@@ -26,8 +26,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from cycler import cycler
 from IPython.display import HTML
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -180,11 +182,14 @@ def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> s
         scope: as in `svg`, and without effect: an image has no ids.
         scale: image pixels per CSS pixel.
     """
-    png, packed = io.BytesIO(), io.BytesIO()
     with _closing(fig), mpl.rc_context(STYLE):
         _require_alt(alt)
-        fig.savefig(png, dpi=_PX_PER_INCH * scale, facecolor="white")
-    Image.open(png).convert("RGB").save(packed, "WEBP", lossless=True, method=4)
+        # savefig draws twice: once only to lay out, which drawing does anyhow
+        fig.set(facecolor="white", dpi=_PX_PER_INCH * scale)
+        drawn = FigureCanvasAgg(fig)
+        drawn.draw()
+    packed, image = io.BytesIO(), Image.fromarray(np.asarray(drawn.buffer_rgba()))
+    image.convert("RGB").save(packed, "WEBP", lossless=True, method=4)
     width, height = fig.get_size_inches() * _PX_PER_INCH
     data = base64.b64encode(packed.getvalue()).decode()
     return (

@@ -18,12 +18,19 @@ def _signed(constant: int) -> int:
 
 
 GOLDEN = _signed(0x9E3779B97F4A7C15)
+_ROUNDS = ((30, _signed(0xBF58476D1CE4E5B9)), (27, _signed(0x94D049BB133111EB)))
 
 
 def _mix(z: Tensor) -> Tensor:
-    z = (z ^ ((z >> 30) & (2**34 - 1))) * _signed(0xBF58476D1CE4E5B9)
-    z = (z ^ ((z >> 27) & (2**37 - 1))) * _signed(0x94D049BB133111EB)
-    return z ^ ((z >> 31) & (2**33 - 1))
+    """The input stays; what is made of it is changed in place, for speed."""
+    for shift, factor in _ROUNDS:
+        z = _shifted(z, shift).bitwise_xor_(z).mul_(factor)
+    return _shifted(z, 31).bitwise_xor_(z)
+
+
+def _shifted(z: Tensor, by: int) -> Tensor:
+    """To the right, with zeros from the left."""
+    return (z >> by).bitwise_and_(2 ** (64 - by) - 1)
 
 
 def fold(key: Tensor, word: Tensor | int) -> Tensor:
@@ -53,14 +60,14 @@ def bits_at(key: Tensor, position: Tensor) -> Tensor:
 
 def uniform(key: Tensor, n: int) -> Tensor:
     """n numbers in [0, 1) from each key, multiples of 2^-24: (...) -> (..., n)."""
-    return ((random_bits(key, n) >> 40) & (2**24 - 1)).float() / 2**24
+    return _shifted(random_bits(key, n), 40).float().div_(2**24)
 
 
 def normal(key: Tensor, n: int) -> Tensor:
     """n standard normal numbers from each key, by Box and Muller: (...) -> (..., n)."""
     u = uniform(key, 2 * n)
-    radius = torch.sqrt(-2 * torch.log1p(-u[..., :n]))
-    return radius * torch.cos(2 * math.pi * u[..., n:])
+    radius = (-u[..., :n]).log1p_().mul_(-2).sqrt_()
+    return (2 * math.pi * u[..., n:]).cos_().mul_(radius)
 
 
 def derive_seed(*key: int) -> int:

@@ -34,7 +34,7 @@ class Network:
         self.live: Tree = dict(self.model.named_parameters())
         self.keys = [f"{n}.key" for n in self.drops]
         self.weights = [f"{n}.sample_weight" for n in self.norms]
-        self.slots = {
+        self.slots: dict[str, tuple[dict, str]] = {
             f"{at}.{n}" if at else n: (table, n)
             for at, m in named
             for table in (m._parameters, m._buffers)
