@@ -87,7 +87,8 @@ def statistics_bill(answer: Answer) -> str:
             "that is what one client sends and receives": 8 * numbers,
         }
         compare(f"{case}, bytes", got[0], 8 * numbers * clients, traps)
-        most = max(c for c in range(parameters) if 2 * c * width < parameters)
+        some = range(parameters // width + 1)
+        most = max(c for c in some if 2 * c * width < parameters)
         traps = {
             "as large as the model is not smaller": parameters // (2 * width),
             "each class has a mean and a spread": (parameters - 1) // width,
