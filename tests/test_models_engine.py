@@ -4,10 +4,12 @@ from functools import partial
 
 import pytest
 import torch
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core import Local, build, tree
 from fedlab_core.engine import Client, train
+from fedlab_core.engine.network import Network
 from fedlab_core.models import MODELS, initial_state
 from tests.engine_cases import assert_same, ordinary
 from tests.models_cases import TINY, samples
@@ -45,6 +47,21 @@ def test_stacked_looped_and_an_ordinary_loop_agree(case, sizes):
     assert all(v.dtype == torch.float64 for v in stacked.states.values())
     moved = [n for n, v in stacked.states.items() if not torch.equal(v, given[-1][n])]
     assert set(moved) >= {n for n in given[-1] if n.startswith("head.")}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_call_leaves_nothing_behind_in_the_module(fails):
+    network = Network(build("law_resnet", (3, 8, 8), CLASSES)())
+    x = torch.randn(2, 3, 8, 8)
+    held = {name: table[key] for name, (table, key) in network.slots.items()}
+    others = {name: torch.rand_like(v) for name, v in held.items() if v.numel()}
+    alone = functional_call(network.model, others, (x,))
+    if fails:
+        with pytest.raises(RuntimeError):
+            network.call("", others, x[:, :2])
+    else:
+        assert torch.equal(network.call("", others, x), alone)
+    assert all(table[key] is held[n] for n, (table, key) in network.slots.items())
 
 
 def in_two_halves(net, params, batch, given):

@@ -38,7 +38,8 @@ class Network:
             f"{at}.{n}" if at else n: (table, n)
             for at, m in named
             for table in (m._parameters, m._buffers)
-            for n in table
+            for n, v in table.items()
+            if v is not None  # as a layer's bias may be
         }
         self.linear = {f"{n}.weight" for n, m in named if isinstance(m, nn.Linear)}
         self.has_convolutions = any(isinstance(m, nn.Conv2d) for _, m in named)
