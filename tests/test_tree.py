@@ -78,6 +78,35 @@ def test_flatten_keeps_order_and_client_rows(pair):
     assert torch.equal(rows[0], flat) and torch.equal(rows[1], tree.flatten(b))
 
 
+def test_as_tree_undoes_flatten(pair):
+    back = tree.as_tree(tree.flatten(pair[0]), pair[0])
+    assert list(back) == list(pair[0])
+    assert all(torch.equal(back[n], v) for n, v in pair[0].items())
+    with pytest.raises(RuntimeError):
+        tree.as_tree(torch.zeros(tree.count(pair[0]) + 1), pair[0])
+
+
+@pytest.mark.parametrize("rows", [[4], [2, 3, 4], [0, 2], [3, 2], [1, 1], [5, 1, 2]])
+def test_adjacent_rows_are_taken_alike_and_not_copied(rows):
+    stacked = {"w": torch.arange(12).view(6, 2)}
+    near = tree.adjacent(rows)
+    assert torch.equal(tree.take(stacked, near)["w"], stacked["w"][rows])
+    runs_on = rows == list(range(rows[0], rows[0] + len(rows)))
+    shares = tree.take(stacked, near)["w"].untyped_storage().data_ptr()
+    assert (shares == stacked["w"].untyped_storage().data_ptr()) == runs_on
+
+
+def test_slopes_are_torch_func_grads_and_zero_where_a_leaf_has_no_part(pair):
+    def value(params):
+        return (params["w"].square().sum(1) * params["b"]).sum()
+
+    at = tree.leaves(pair[0])
+    found, expected = tree.slopes(value(at), at), torch.func.grad(value)(pair[0])
+    assert list(found) == list(pair[0])
+    assert all(torch.equal(found[n], expected[n]) for n in expected)
+    assert found["scalar"] == 0 and not pair[0]["w"].requires_grad
+
+
 def test_norm_and_count():
     one = {"a": torch.tensor([[3.0]]), "b": torch.tensor([0.0, 4.0])}
     assert tree.norm(one) == 5  # 3-4-5 triangle
