@@ -92,6 +92,9 @@ def test_the_pictures_say_their_numbers(tmp_path: Path):
     alt = "What a run saw, in one panel, for a test."
     text = markup(followed(seen, {"Ours": "one"}, alt, "See."))
     assert "few 1.5 to 3.5" in text
+    twice = {"Ours": seen["Ours"], "Plain": seen["Ours"]}
+    text = markup(followed(twice, {"Ours": "one", "Plain": "other"}, alt, "See."))
+    assert text.count("few 1.5 to 3.5") == 2
 
 
 def test_what_is_not_there_is_named(tmp_path: Path):
