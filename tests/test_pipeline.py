@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import time
 from pathlib import Path
 
@@ -83,6 +84,19 @@ def test_parameters_reach_the_notebooks_that_have_them(repo):
     ).cells[2]
     assert "rounds = 7" in injected.source
     assert "remove-cell" in injected.metadata.tags
+
+
+def test_a_copy_keeps_the_command_that_makes_it_again(repo, capsys):
+    source = repo / "notebooks" / "one.ipynb"
+    write(source, "word = 'a'", "print(word, rounds)")
+    assert run(repo, "-p", "rounds", "[1, null]") == 0
+    copy = nbformat.read(execute.copy_of(source, repo), as_version=4)
+    *start, named = shlex.split(copy.metadata.build.command)
+    assert start[:3] == [".venv/bin/python", "-m", "tools.execute"]
+    capsys.readouterr()
+    assert run(repo, *start[3:], str(repo / named)) == 0
+    assert capsys.readouterr().out == "  one.ipynb  up to date\n"
+    assert printed(repo) == "a [1, None]"
 
 
 def test_what_a_cell_prints_bit_by_bit_is_one_output(repo):

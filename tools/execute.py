@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shlex
 import shutil
 import sys
 import tempfile
@@ -60,6 +61,14 @@ def copy_of(source: Path, root: Path) -> Path:
     return paths.stage(root) / "notebooks" / source.name
 
 
+def command(source: Path, parameters: Parameters) -> str:
+    """What makes the same copy again, to be typed in a clone of the repository."""
+    words = [".venv/bin/python", "-m", "tools.execute"]
+    for name, value in parameters.items():
+        words += ["-p", name, value if isinstance(value, str) else json.dumps(value)]
+    return shlex.join([*words, f"notebooks/{source.name}"])
+
+
 def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
     """Hash of everything that determines the outputs of a notebook.
 
@@ -68,7 +77,8 @@ def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
     digest = hashlib.sha256()
     cells = nbformat.read(source, as_version=4).cells
     said = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]
-    settings = [said, parameters, platform.python_version(), version("torch"), THREADS]
+    typed = command(source, parameters)
+    settings = [said, typed, platform.python_version(), version("torch"), THREADS]
     digest.update(json.dumps(settings, sort_keys=True).encode())
     for path in _determining(root):
         digest.update(f"\n{path.relative_to(root)}\n".encode())
@@ -125,7 +135,11 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
         seconds = time.perf_counter() - start
         notebook = nbformat.read(partial, as_version=4)
         _hide_injected(notebook)
-        notebook.metadata["build"] = {"fingerprint": mark, "seconds": round(seconds, 1)}
+        notebook.metadata["build"] = {
+            "fingerprint": mark,
+            "seconds": round(seconds, 1),
+            "command": command(source, _known(source, parameters)),
+        }
         notebook.metadata.pop("papermill", None)  # paths and times of this machine
         nbformat.write(notebook, partial)
         copy.parent.mkdir(parents=True, exist_ok=True)

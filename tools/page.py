@@ -1,8 +1,9 @@
 """What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
 
-Under a chapter's title, how long it took to run and where to get it; a picture in the
-place of each widget until that is there, and where no script runs; tags for those who
-link to the page. Whatever only widgets need comes last, so that it is not waited for.
+Under a chapter's title, how long it took to run, by what command, and where to get it;
+a picture in the place of each widget until that is there, and where no script runs;
+tags for those who link to the page. Whatever only widgets need comes last, so that it
+is not waited for.
 """
 
 import html
@@ -58,13 +59,14 @@ def with_first_frames(body: str, models: Models) -> str:
     return VIEW.sub(place, body)
 
 
-def strip(seconds: float, notebook: str) -> str:
-    """The line under the title of a page that was executed."""
+def strip(seconds: float, command: str, notebook: str) -> str:
+    """The line that says where the numbers of a page that was executed come from."""
     took = f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
     if seconds >= 90:
         took = f"{seconds / 60:.1f} minutes"
     return (
-        f'<p class="fl-strip">Computed in {took} when this page was built. '
+        f'<p class="fl-strip">Computed in {took} when this page was built, by '
+        f"<code>{html.escape(command)}</code>. "
         f'<a href="{html.escape(notebook)}" download>Download the notebook</a>.</p>'
     )
 
@@ -132,10 +134,12 @@ def _as_executed(
     context: dict, known: dict, download: PurePosixPath, first: bool
 ) -> None:
     body = context["body"]
-    seconds = known.get("build", {}).get("seconds")
-    if seconds is not None and not first:
-        line = strip(seconds, str(download))
-        body = body.replace("</h1>", f"</h1>\n{line}", 1)
+    if build := known.get("build"):
+        line = strip(build["seconds"], build["command"], str(download))
+        if first:  # begins with what it shows
+            body += line
+        else:
+            body = body.replace("</h1>", f"</h1>\n{line}", 1)
     states = known.get("widgets", {}).get(STATE, {}).get("state", {})
     body = with_first_frames(body, states)
     stays, comes_last = [], []

@@ -74,6 +74,24 @@ def repeated_ids(site: Documents) -> list[str]:
     ]
 
 
+def unexplained(site: Documents) -> list[str]:
+    """Results without their source on the page, or without the command that ran it."""
+    found = []
+    for path, page in site.items():
+        results = page.select(".cell_output")
+        run = page.select_one(".fl-strip code")
+        if results and not (run and run.text.endswith(f"notebooks/{path.stem}.ipynb")):
+            found.append(f"{path.name}: no command")
+        if path.stem == "index":
+            continue  # shows no code; its notebook is a click away
+        for result in results:
+            cell = result.find_parent(class_="cell")
+            source = cell.select_one(".cell_input pre") if cell else None
+            if source is None or not source.text.strip():
+                found.append(f"{path.name}: no source for {result.text.strip()[:60]!r}")
+    return found
+
+
 def outward_links(site: Documents) -> dict[str, set[str]]:
     """Addresses on other hosts, with the pages that link to them."""
     found: dict[str, set[str]] = {}

@@ -27,6 +27,9 @@ PAGE = """<!doctype html>
 <script defer src="embed.js"></script></head>
 <body><main><h1 id="top">A page</h1>
 <p><a href="page.html#top">Up</a> <img src="dot.svg" alt="A dot"></p>
+<p class="fl-strip"><code>python -m tools.execute notebooks/page.ipynb</code></p>
+<div class="cell"><div class="cell_input"><pre>1 + 1</pre></div>
+<div class="cell_output">2</div></div>
 <div>{views}</div>
 </main>{state}</body></html>"""
 DOT = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"></svg>'
@@ -40,7 +43,7 @@ def drawing(height: int):
 
 @pytest.fixture(scope="module")
 def sound() -> str:
-    """A page with a link, a picture and a widget."""
+    """A page with a link, a picture, a result and a widget."""
     widget = frames(drawing, Axis("height", [1, 2, 3]), play=True)
     data: Any = embed_data(views=[widget])
     plt.close("all")
@@ -86,6 +89,8 @@ FILES = {
         '<body><script src="https://example.org/x.js"></script>',
         site_files.foreign_assets,
     ),
+    "a result without a command": ("page.ipynb", "x.ipynb", site_files.unexplained),
+    "a result without its source": ("1 + 1", "", site_files.unexplained),
     "two of one name": ("<div>", '<div id="top">', site_files.repeated_ids),
 }
 

@@ -1,4 +1,4 @@
-"""The site as files: every link leads somewhere, every picture has a text."""
+"""The site as files: links lead somewhere, pictures have a text, results a source."""
 
 from pathlib import Path
 
@@ -20,6 +20,7 @@ def every_page(site: Path) -> Documents:
         site_files.foreign_assets,
         site_files.mute_pictures,
         site_files.repeated_ids,
+        site_files.unexplained,
     ],
     ids=lambda check: check.__name__,
 )
