@@ -104,12 +104,16 @@ def test_pages_have_buttons_where_there_is_an_address(tmp_path, url):
     kernel = {"name": "python3", "display_name": "Python 3"}
     notebook = new_notebook(
         cells=[new_markdown_cell("# A")],
-        metadata={"kernelspec": kernel, "build": {"seconds": 3.2}},
+        metadata={
+            "kernelspec": kernel,
+            "build": {"seconds": 3.2, "command": "run '<one>'"},
+        },
     )
     nbformat.write(notebook, tmp_path / "_build/stage/notebooks/one.ipynb")
     assert build.main(["--root", str(tmp_path)]) == 0
     page = (tmp_path / "_build/html/notebooks/one.html").read_text()
     assert "Computed in 3 seconds" in page
+    assert "<code>run &#x27;&lt;one&gt;&#x27;</code>" in page
     place = "owner/name/blob/main/notebooks/one.ipynb"
     assert (f"https://colab.research.google.com/github/{place}" in page) == bool(url)
     binder = "https://mybinder.org/v2/gh/owner/name/main?urlpath=lab/tree/notebooks"
