@@ -69,8 +69,13 @@ def _bars(left: np.ndarray, width: np.ndarray, **style: Any) -> PolyCollection:
 
 
 @styled
-def scenario_plot(s: Scenario, title: str = "", height: float | None = None) -> Figure:
+def scenario_plot(
+    s: Scenario, title: str = "", height: float | None = None, shares: bool = False
+) -> Figure:
     """Who holds what in a scenario and, at the right, what was done to whom.
+
+    With `shares`, the classes are drawn once more as shares of what a client holds, for
+    clients so small that their own bars cannot be read.
 
     An own test set is the hatched end of a bar. Clients next to each other that share
     an angle or a label map share its mark. A label map is drawn with the classes from
@@ -85,17 +90,24 @@ def scenario_plot(s: Scenario, title: str = "", height: float | None = None) -> 
     shortest = min((len(run) for v in sides.values() for run in _runs(v)), default=99)
     room = 90 + len(s) * _MARK / shortest  # all marks apart from each other
     height = height or max(min(90 + 26 * len(s), 620), room)
-    widths = [9, *([1.6] * len(sides)), *([1.4] if s.corrupted else [])]
+    first = [6, 5] if shares else [9]
+    widths = [*first, *([1.6] * len(sides)), *([1.4] if s.corrupted else [])]
     ratios = {"width_ratios": widths}
     wide = 500 if len(widths) == 1 else 620
     size = {"width": wide, "height": height, "ncols": len(widths)}
     fig, axes = canvas(**size, sharey=True, squeeze=False, gridspec_kw=ratios)
-    _with_tests(axes[0, 0], s, (height - 90) / len(s))
+    row = (height - 90) / len(s)
+    _with_tests(axes[0, 0], s, row)
     axes[0, 0].set_title(title)
-    for ax in axes[0, 1:]:
+    if shares:
+        own = s.counts / s.counts.sum(1, keepdims=True).clip(min=1)
+        _held(axes[0, 1], 100 * own, _names(s), row)
+        axes[0, 1].set(title="the same, in %", ylabel="", xlim=(0, 100))
+    rest = axes[0, len(first) :]
+    for ax in rest:
         ax.axis("off")
         ax.set_xlim(0, 1)
-    for ax, (head, values) in zip(axes[0, 1:], sides.items(), strict=False):
+    for ax, (head, values) in zip(rest, sides.items(), strict=False):
         ax.set_title(head, loc="center")
         for run in _runs(values):
             tall = len(run) * (height - 90) / len(s)
@@ -111,11 +123,14 @@ def scenario_plot(s: Scenario, title: str = "", height: float | None = None) -> 
     return fig
 
 
-def _with_tests(ax: Axes, s: Scenario, row: float) -> None:
+def _names(s: Scenario) -> Sequence[str]:
     short = all(len(name) <= 2 for name in s.data.classes)
-    names = s.data.classes if short else [str(c) for c in range(len(s.data.classes))]
+    return s.data.classes if short else [str(c) for c in range(len(s.data.classes))]
+
+
+def _with_tests(ax: Axes, s: Scenario, row: float) -> None:
     tests = np.zeros(len(s), dtype=int) if s.test is None else s.test.sizes
-    _held(ax, s.counts, names, row, beside=tests)
+    _held(ax, s.counts, _names(s), row, beside=tests)
     held = s.train.sizes.astype(float)
     hatched = {"facecolor": "none", "edgecolor": INK, "hatch": "////", "linewidth": 0.8}
     ax.add_collection(_bars(held, tests, **hatched))

@@ -36,10 +36,10 @@ def closed():
     plt.close("all")
 
 
-def bars(fig: Figure) -> list[tuple[float, float, float]]:
+def bars(fig: Figure, at: int = 0) -> list[tuple[float, float, float]]:
     """(client, left, width) of each segment, in the order of drawing."""
     found = []
-    for drawn in fig.axes[0].collections:
+    for drawn in fig.axes[at].collections:
         assert isinstance(drawn, PolyCollection)
         for path in drawn.get_paths():
             corners = np.asarray(path.vertices)
@@ -84,6 +84,20 @@ def test_own_test_sets_continue_the_bars():
     assert np.array(bars(fig)[-6:]) == pytest.approx(ends)
     assert fig.axes[0].get_xlim()[1] >= (s.train.sizes + s.test.sizes).max()
     assert "hatched: own test set" in fig.axes[0].get_xlabel()
+
+
+def test_the_classes_of_a_small_client_can_be_read_as_shares():
+    parts = (np.arange(100), np.array([0, 1, 1, 1]), np.array([], dtype=int))
+    s = Scenario(DATA, Partition("by hand", {}, parts), angles=(0.0, 90.0, 90.0))
+    fig = plots.scenario_plot(s, shares=True)
+    held, own = (np.array(bars(fig, k)) for k in (0, 1))
+    assert (own[:, 0] == held[:, 0]).all(), "the same clients, class by class"
+    total = held[own[:, 0] == 1, 2].sum()
+    assert own[own[:, 0] == 1, 2] == pytest.approx(
+        100 * held[held[:, 0] == 1, 2] / total
+    )
+    assert own[own[:, 0] == 0, 2].sum() == pytest.approx(100)
+    assert headings(fig)[1:] == ["turned"], "what was done stays at the right"
 
 
 def test_neighbours_share_their_angle():
