@@ -97,6 +97,19 @@ def test_the_pictures_say_their_numbers(tmp_path: Path):
     assert text.count("few 1.5 to 3.5") == 2
 
 
+def test_what_the_paper_prints_stands_beside(tmp_path: Path):
+    found = sweep(book(tmp_path), "feddisco/figure1", AT)
+    labels, alt = ("x", "y"), "Two rows against what is many."
+    drawn = swept(found, AT, labels, alt, "See.", None, {"Ours": {"many": 70.25}})
+    text = markup(drawn)
+    assert "63.5 ± 6.4 at many (the paper: 70.25 at many)" in text
+    assert "63.5 ± 6.4 at many (the paper: 70.25 at many)" in text
+    assert text.count("the paper:") == 1
+    for strange in ({"Other": {"many": 1.0}}, {"Ours": {"none": 1.0}}):
+        with pytest.raises(InputError, match="nothing beside the paper's"):
+            swept(found, AT, labels, alt, "See.", None, strange)
+
+
 def test_what_is_not_there_is_named(tmp_path: Path):
     made = book(tmp_path)
     with pytest.raises(InputError, match="unknown table 'feddisco/figure9'"):

@@ -60,30 +60,52 @@ def swept(
     alt: str,
     caption: str,
     looks: Mapping[str, str] | None = None,
+    paper: Mapping[str, Mapping[str, float]] | None = None,
 ) -> HTML:
-    """A line a row, with 95 % intervals; `looks` names the method a row looks like."""
+    """A line a row, with 95 % intervals; `looks` names the method a row looks like.
+
+    `paper` has what the paper prints, by row and column: stars beside the lines.
+    """
     require(bool(found), "no row was measured in every column")
+    printed = paper or {}
+    strange = [
+        (r, c) for r in printed for c in printed[r] if r not in found or c not in at
+    ]
+    require(not strange, f"nothing beside the paper's {strange[:1]}")
     named = {row: (looks or {}).get(row, row) for row in found}
     said = []
     for row, values in found.items():
         each = zip(at.values(), *mean_interval(values, 0), strict=True)
-        said.append(
-            f"{row}: " + ", ".join(f"{m:.1f} ± {h:.1f} at {x}" for x, m, h in each)
-        )
-    fig = _swept(found, list(at.values()), labels, named)
+        ours = ", ".join(f"{m:.1f} ± {h:.1f} at {x}" for x, m, h in each)
+        theirs = ", ".join(f"{v:g} at {at[c]}" for c, v in printed.get(row, {}).items())
+        said.append(f"{row}: {ours}" + (f" (the paper: {theirs})" if theirs else ""))
+    fig = _swept(found, at, labels, named, printed)
     return show(fig, f"{alt} {'; '.join(said)}.", caption)
 
 
 @styled
-def _swept(found, at: list[str], labels: tuple[str, str], named: Mapping[str, str]):
+def _swept(
+    found,
+    at: Mapping[str, str],
+    labels: tuple[str, str],
+    named: Mapping[str, str],
+    printed: Mapping[str, Mapping[str, float]],
+):
     fig, ax = canvas(560, 340)
+    star = {"marker": "*", "markersize": 14, "markeredgecolor": INK, "linestyle": ""}
     for i, (row, values) in enumerate(found.items()):
         mean, half = mean_interval(values, 0)
         aside = np.arange(len(at)) + 0.06 * (i - (len(found) - 1) / 2)
-        ax.errorbar(aside, mean, yerr=half, capsize=3, label=row, **look(named[row]))
+        style = look(named[row])
+        ax.errorbar(aside, mean, yerr=half, capsize=3, label=row, **style)
+        theirs = printed.get(row, {})
+        spots = [aside[[*at].index(column)] for column in theirs]
+        ax.plot(spots, [*theirs.values()], color=style["color"], **star)
+    if printed:
+        ax.plot([], [], color=INK, label="the paper's", **star)
     if ax.get_ylim()[0] < 0:
         ax.axhline(0, color=INK, linestyle=":", linewidth=1)
-    ax.set_xticks(range(len(at)), at)
+    ax.set_xticks(range(len(at)), [*at.values()])
     ax.set(xlabel=labels[0], ylabel=labels[1])
     ax.grid(axis="y")
     fig.legend(loc="outside upper left", ncols=2)
