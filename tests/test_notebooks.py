@@ -1,5 +1,6 @@
 """What every chapter keeps to, before and after it is executed."""
 
+import ast
 import os
 import re
 from pathlib import Path
@@ -83,6 +84,27 @@ def test_has_no_control_that_is_dead_without_a_kernel(path: Path):
         if "remove-cell" not in tags(cell)  # the page leaves it out
     ]
     assert dead == []
+
+
+SHOWS = {"say", "show", "table", "card", "frames", "swept", "followed", "source"}
+
+
+def swallowed(code: str) -> list[str]:
+    """The calls whose result nobody sees: a cell shows its last expression only."""
+    return [
+        node.value.func.id
+        for node in ast.parse(code).body[:-1]
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id in SHOWS
+    ]
+
+
+@chapters
+def test_what_a_cell_says_is_seen(path: Path):
+    assert [call for cell in code_cells(path) for call in swallowed(cell.source)] == []
+    assert swallowed("say('first')\nsay('second')") == ["say"]
 
 
 @chapters
