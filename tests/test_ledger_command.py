@@ -90,7 +90,7 @@ def test_a_table_is_run_and_shown(here, capsys):
     values = [json.loads(v)["value"] for v in stored.splitlines()][:3]
     mean = sum(values) / 3
     assert f"{mean:.2f} ±" in lines[2] and " small " in lines[2]
-    assert lines[2].endswith("not attempted") and "4 cells: " in lines[6]
+    assert lines[2].endswith("no verdict") and "2 no verdict; " in lines[6]
     # asked again, nothing is played and nothing is written
     assert call(f"{RUN} --scale small", capsys)[0] == 0
     assert path.read_text() == stored

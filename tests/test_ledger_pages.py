@@ -4,6 +4,7 @@ import argparse
 import html
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,20 @@ def test_what_was_not_measured_is_folded_with_its_reason(book):
     Reader(page)
     rest = markup(table_of(book, ONE)).split("1 cell not attempted")[1]
     assert "70.50" in rest
+
+
+def test_what_was_measured_but_cannot_be_judged_was_attempted(book, tmp_path):
+    """A plot without numbers: nothing to compare with, and yet not nothing."""
+    plain = cell("Plain", "D", "table3")
+    three = Table("feddisco", "table3", "A plot", (replace(plain, paper_value=None),))
+    store = Store(tmp_path / "more")
+    store.append([line(three.cells[0], "small", k, 40.0) for k in range(3)])
+    more = Book({three.path: three, TWO.path: TWO}, store.read())
+    rows = markup(contents(more, "feddisco")).split("<tr>")
+    by_name = {n: r for n in ("table2", "table3") for r in rows if f"#{n}" in r}
+    assert "no verdict" in by_name["table3"] and "not" not in by_name["table3"]
+    assert "not attempted" in by_name["table2"]
+    assert "<p>no verdict. Made by</p>" in markup(table_of(more, three))
 
 
 def test_contents_and_overview_count_and_lead_on(book):

@@ -12,7 +12,7 @@ from IPython.display import HTML
 
 from fedlab_core.ledger.book import NAMES, Book, grouped, reasons
 from fedlab_core.ledger.cells import SCALES, Cell, Table
-from fedlab_core.ledger.show import Shown, shown
+from fedlab_core.ledger.show import NO_VERDICT, Shown, shown
 from fedlab_core.ledger.trace import command, lines_of, table_command, took, trace
 from fedlab_core.ledger.verdict import NONE, WORDS
 
@@ -55,10 +55,14 @@ def verdict_cell(word: str) -> str:
     return f'<td class="fl-verdict {word.replace(" ", "-")}">{_esc(word)}</td>'
 
 
-def counted(words: Mapping[str, int]) -> str:
-    """Verdicts and how often they occur: 3 reproduced, 1 trend only."""
+def counted(words: Mapping[str, int], measured: object = None) -> str:
+    """Verdicts and how often they occur: 3 reproduced, 1 trend only.
+
+    Without any it was not attempted; or, if something was `measured`, not judged: the
+    paper gives no number, or a reduced scale says nothing about it alone.
+    """
     said = (f"{n} {word}" for word, n in words.items() if n and word != NONE)
-    return ", ".join(said) or NONE
+    return ", ".join(said) or (NO_VERDICT if measured else NONE)
 
 
 def grid(
@@ -92,7 +96,7 @@ def contents(book: Book, paper: str) -> HTML:
         rows.append(
             f'<tr><th scope="row">{link}<br><small>{_esc(t.title)}</small></th>'
             f"<td>{len(t.cells)}</td><td>{_esc(', '.join(there) or '–')}</td>"
-            f"<td>{_esc(counted(book.verdicts([t])))}</td></tr>"
+            f"<td>{_esc(counted(book.verdicts([t]), there))}</td></tr>"
         )
     caption = f"{NAMES.get(paper, paper)}: what was measured, by scale"
     return HTML(grid(("table", "cells", "measured", "verdicts"), rows, caption))
@@ -129,13 +133,8 @@ def _row(label: str, s: Shown, anchor: str) -> str:
     return (
         f'<tr><th scope="row">{_esc(label)}</th><td>{theirs(s.cell)}</td>'
         f'<td class="fl-ours"><a href="#{anchor}">{_esc(s.ours)}</a></td>'
-        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(_word(s))}</tr>"
+        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(s.word)}</tr>"
     )
-
-
-def _word(s: Shown) -> str:
-    """The verdict on a number that is there: it was attempted, whatever it says."""
-    return "no verdict" if s.verdict.word == NONE else s.verdict.word
 
 
 def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
@@ -146,7 +145,7 @@ def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
         if mine:
             code = f"<code>{_esc(table_command(table, scale, mine))}</code>"
             said.append(f"{code}<br><small>{_esc(trace(mine).text)}</small>")
-    words = counted(book.verdicts([table]))
+    words = counted(book.verdicts([table]), said)
     return f'<p>{_esc(words)}. Made by</p><p class="fl-command">{"<br>".join(said)}</p>'
 
 
@@ -181,7 +180,7 @@ def _trace(s: Shown, book: Book) -> str:
         f"{values} (seeds {seeds}; {s.scale} scale)",
         _METRICS.get(c.metric, c.metric),
         f"tolerance {c.tolerance:g}",
-        f"{_word(s)}: {s.verdict.why}",
+        f"{s.word}: {s.verdict.why}",
         c.reading,
     ]
     said = ". ".join(_esc(part) for part in about if part)

@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from fedlab_core.ledger.store import Found, Line
 from fedlab_core.ledger.verdict import NONE, WORDS, Verdict, judge
 
 Tables = Mapping[str, Table]
+NO_VERDICT = "no verdict"  # measured, and nothing follows about the paper's number
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,12 @@ class Shown:
         if not math.isfinite(v.half):
             return f"{v.mean:.{digits}f}"
         return f"{v.mean:.{digits}f} ± {v.half:.{digits}f}"
+
+    @property
+    def word(self) -> str:
+        """The verdict, which on a number that is there is never "not attempted"."""
+        unjudged = self.verdict.word == NONE and self.verdict.n > 0
+        return NO_VERDICT if unjudged else self.verdict.word
 
     @property
     def theirs(self) -> str:
@@ -101,7 +109,7 @@ _HEAD = ("row", "column", "unit", "paper", "ours", "seeds", "scale", "verdict")
 
 def _line(s: Shown) -> tuple[str, ...]:
     c, v = s.cell, s.verdict
-    return (c.row, c.column, c.unit, s.theirs, s.ours, str(v.n), s.scale, v.word)
+    return (c.row, c.column, c.unit, s.theirs, s.ours, str(v.n), s.scale, s.word)
 
 
 def as_text(table: Table, cells: list[Shown]) -> str:
@@ -116,7 +124,8 @@ def as_text(table: Table, cells: list[Shown]) -> str:
             for i, (v, w) in enumerate(zip(line, wide, strict=True))
         ]
         text.append("  ".join(parts).rstrip())
-    said = ", ".join(f"{n} {w}" for w, n in counts(cells).items() if n)
+    words = Counter(s.word for s in cells)
+    said = ", ".join(f"{words[w]} {w}" for w in (*WORDS, NO_VERDICT) if words[w])
     hours = sum(s.seconds for s in cells) / 3600
     text.append(f"{len(cells)} cells: {said}; {hours:.2f} device hours")
     return "\n".join(text) + "\n"
@@ -160,9 +169,9 @@ def as_html(table: Table, cells: list[Shown]) -> str:
 def _place(s: Shown | None) -> str:
     if s is None:
         return "<td></td>"
-    esc, kind = html.escape, s.verdict.word.replace(" ", "-")
+    esc, kind = html.escape, s.word.replace(" ", "-")
     why = esc(f"{s.verdict.why}. {s.cell.reading}".strip(), quote=True)
-    said = f"{s.scale}, {s.verdict.n} seeds: {s.verdict.word}"
+    said = f"{s.scale}, {s.verdict.n} seeds: {s.word}"
     return (
         f'<td class="{kind}" title="{why}">{esc(s.theirs)} | {esc(s.ours)}'
         f"<br><small>{esc(said)}</small></td>"
