@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import build, execute, paths
@@ -86,17 +87,18 @@ def test_parameters_reach_the_notebooks_that_have_them(repo):
     assert "remove-cell" in injected.metadata.tags
 
 
-def test_a_copy_keeps_the_command_that_makes_it_again(repo, capsys):
+@pytest.mark.parametrize("value", ["[1, null]", "two words", "'7'", "7"])
+def test_a_copy_keeps_the_command_that_makes_it_again(repo, capsys, value):
     source = repo / "notebooks" / "one.ipynb"
-    write(source, "word = 'a'", "print(word, rounds)")
-    assert run(repo, "-p", "rounds", "[1, null]") == 0
+    write(source, "print(repr(rounds))")
+    assert run(repo, "-p", "rounds", value) == 0
     copy = nbformat.read(execute.copy_of(source, repo), as_version=4)
     *start, named = shlex.split(copy.metadata.build.command)
     assert start[:3] == [".venv/bin/python", "-m", "tools.execute"]
     capsys.readouterr()
     assert run(repo, *start[3:], str(repo / named)) == 0
     assert capsys.readouterr().out == "  one.ipynb  up to date\n"
-    assert printed(repo) == "a [1, None]"
+    assert printed(repo) == repr(yaml.safe_load(value))
 
 
 def test_what_a_cell_prints_bit_by_bit_is_one_output(repo):

@@ -65,7 +65,8 @@ def command(source: Path, parameters: Parameters) -> str:
     """What makes the same copy again, to be typed in a clone of the repository."""
     words = [".venv/bin/python", "-m", "tools.execute"]
     for name, value in parameters.items():
-        words += ["-p", name, value if isinstance(value, str) else json.dumps(value)]
+        plain = isinstance(value, str) and yaml.safe_load(value) == value
+        words += ["-p", name, value if plain else json.dumps(value)]
     return shlex.join([*words, f"notebooks/{source.name}"])
 
 

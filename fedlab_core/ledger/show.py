@@ -38,9 +38,9 @@ class Shown:
 
     @property
     def word(self) -> str:
-        """The verdict, which on a number that is there is never "not attempted"."""
-        unjudged = self.verdict.word == NONE and self.verdict.n > 0
-        return NO_VERDICT if unjudged else self.verdict.word
+        """The verdict, which on a cell that was run is never "not attempted"."""
+        ran = bool(self.device)
+        return NO_VERDICT if ran and self.verdict.word == NONE else self.verdict.word
 
     @property
     def theirs(self) -> str:
