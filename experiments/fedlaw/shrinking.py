@@ -132,7 +132,9 @@ def _figure_9() -> Table:
         columns[_world(alpha)] = (place(alpha), {}, {})
         values |= {(row, _world(alpha)): None for row in _ROWS}
     cells = learned("figure9", "Fig. 9", columns, values)
-    title = "Adaptive shrinking by skew: gain and factor"
+    for name, (at, *_) in columns.items():
+        cells += _norms("figure9", name, at)[:1]
+    title = "Adaptive shrinking by skew: gain, factor, norm of the step"
     return Table("fedlaw", "figure9", title, tuple(cells))
 
 
