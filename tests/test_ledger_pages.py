@@ -323,6 +323,17 @@ def test_claims_without_a_verdict_are_folded(book):
     assert "1 reproduced" in markup(overview(book)).split("cells measured")[1]
 
 
+def test_many_claims_are_folded_by_place_and_none_is_lost(book):
+    said = "<strong>Table 1</strong>, 1 claim: 1 reproduced"
+    flat, page = (markup(claims_of(book, "feddisco", most=m)) for m in (1, 0))
+    assert said not in flat and said in page
+    inside = page.split(said)[1].split("</details>")[0]
+    assert "+2.80" in inside and "Ours is above Plain" in inside
+    read = Reader(page)
+    assert read.targets == Reader(flat).targets and read.targets
+    assert set(read.targets) <= set(read.ids)
+
+
 def test_a_card_has_machine_rule_and_command(book):
     page = markup(card("feddisco", book=book))
     read = Reader(page)

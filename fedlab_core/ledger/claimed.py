@@ -26,17 +26,24 @@ from fedlab_core.ledger.store import Line
 from fedlab_core.ledger.trace import command, trace
 
 _HEAD = ("paper: gain", "our gain", "scale, seeds", "verdict")
+AT_A_GLANCE = 20  # a card with more claims folds them, table by table
 _esc = html.escape
 
 
-def claims_of(book: Book, paper: str, tables: Sequence[str] = ()) -> HTML:
-    """A paper's claims, or those drawn from some of its tables, each with its runs."""
+def claims_of(
+    book: Book, paper: str, tables: Sequence[str] = (), most: float = math.inf
+) -> HTML:
+    """A paper's claims, or those drawn from some of its tables, each with its runs.
+
+    With more than `most` verdicts, each of the paper's tables and figures is folded
+    behind a line that counts them.
+    """
     rows = book.claimed(paper, tables)
     if not rows:
         return HTML("<p>No claim of this paper is declared yet.</p>")
     done = [j for j in rows if j.verdict.word != rule.NONE]
     waiting = [j for j in rows if j.verdict.word == rule.NONE]
-    parts = [_judged(done, book, paper)] if done else []
+    parts = [_judged(done, book, paper, len(done) > most)] if done else []
     if waiting:
         table = grid(_HEAD, [_row(j, book, "") for j in waiting], "No verdict yet.")
         many = "1 claim" if len(waiting) == 1 else f"{len(waiting)} claims"
@@ -44,7 +51,7 @@ def claims_of(book: Book, paper: str, tables: Sequence[str] = ()) -> HTML:
     return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
 
 
-def _judged(rows: Sequence[Judged], book: Book, paper: str) -> str:
+def _judged(rows: Sequence[Judged], book: Book, paper: str, apart: bool) -> str:
     """Claims with a verdict, and a folded list of how each was made."""
     named = "-".join(dict.fromkeys([paper, *(j.claim.cell.table for j in rows)]))
     anchors = [f"{named}-claim-{i}" for i in range(len(rows))]
@@ -61,23 +68,45 @@ def _judged(rows: Sequence[Judged], book: Book, paper: str) -> str:
     many = f"each of these {len(rows)} gains" if len(rows) > 1 else "this gain"
     said = f"How {many} was made"
     traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
-    return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
+    if not apart:
+        return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
+    places: dict[str, list[int]] = {}
+    for i, j in enumerate(rows):
+        places.setdefault(_place(j), []).append(i)
+    folds = "".join(
+        folded(
+            f"<strong>{_esc(name)}</strong>, {_tally([rows[i] for i in at])}",
+            grid(_HEAD, [body[i] for i in at], caption, "fl-cells fl-claims"),
+        )
+        for name, at in places.items()
+    )
+    return f"<p><strong>{whose}</strong>, {_tally(rows)}. By place:</p>{folds}{traces}"
+
+
+def _place(j: Judged) -> str:
+    """Where the paper makes the claim, in short: Table 1."""
+    return j.claim.cell.where.split(";")[0].split(",")[0]
+
+
+def _tally(rows: Sequence[Judged]) -> str:
+    """How many claims, and their verdicts: 3 claims: 2 trend only, 1 reproduced."""
+    words = {w: sum(j.verdict.word == w for j in rows) for w in rule.WORDS}
+    many = "1 claim" if len(rows) == 1 else f"{len(rows)} claims"
+    return f"{many}: {counted(words)}"
 
 
 def claims_folded(book: Book, paper: str) -> HTML:
     """A paper's claims behind a line that counts their verdicts."""
-    rows = book.claimed(paper)
-    words = {w: sum(j.verdict.word == w for j in rows) for w in rule.WORDS}
-    said = f"{len(rows)} claims: {counted(words)}"
     name = _esc(NAMES.get(paper, paper))
-    inside = str(claims_of(book, paper).data)
-    return HTML(folded(f"<strong>{name}</strong>, {said}", inside))
+    said = f"<strong>{name}</strong>, {_tally(book.claimed(paper))}"
+    return HTML(folded(said, str(claims_of(book, paper).data)))
 
 
 def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     """The reproducibility card: claims beside findings, machine, time, rule, command.
 
-    With names of tables, only the claims that are drawn from these.
+    With names of tables, only the claims that are drawn from these. Many are folded by
+    the place that the paper has them in.
     """
     book = book or opened()
     rows = book.claimed(paper, tables)
@@ -92,7 +121,7 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
         f"<p>{made} In the ledger: {link}. The same in a terminal: "
         f"<code>{again}</code></p>"
     )
-    inside = claims_of(book, paper, tables).data
+    inside = claims_of(book, paper, tables, AT_A_GLANCE).data
     rules = folded("The rule of the verdicts, fixed before any run", ruled())
     return HTML(f'<div class="fl-card-of">{inside}{text}{rules}</div>')
 
