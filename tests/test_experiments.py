@@ -1,5 +1,6 @@
 """Every declared cell: its number typed once, its setting sound at every scale."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,11 @@ from experiments import PAPERS, TABLES, field, gaps
 from fedlab_core import models
 from fedlab_core.data import Dataset
 from fedlab_core.ledger import SCALES, Setting, Store, build, jobs, play_all
+from fedlab_core.ledger.book import opened
 from fedlab_core.ledger.build import data_of, maker_of, method_of, run_of, scenario_of
 from fedlab_core.ledger.show import as_latex, beside_of, shown
 from fedlab_core.ledger.store import Found
+from fedlab_core.ledger.trace import lines_of
 from fedlab_core.runs import run_all
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]
@@ -219,6 +222,35 @@ def test_papers_disagree_only_where_they_mean_to():
 
 
 PLAYED = [p for p, t in TABLES.items() if any("tiny" in c.settings for c in t.cells)]
+
+
+# Two methods that are one where they stand, and why.
+ALIKE = {
+    frozenset({"fedavg", "fednova"}): "all clients take equally many steps",
+    frozenset({"fedavg", "fedcollab"}): "so large a C puts all in one coalition",
+    frozenset({"feddisco", "fednova"}): "all clients take equally many steps",
+    frozenset({"fedcollab", "fednova"}): "so do those of one coalition",
+}
+
+
+def test_no_method_of_the_ledger_is_another_in_disguise():
+    """A baseline that does nothing has FedAvg's curve, to the last digit.
+
+    On the field, where all papers meet, FedCollab may leave everyone alone.
+    """
+    book, twins, seen = opened(), {}, 0
+    for cell in (c for c in CELLS if c.paper != "field"):
+        for scale in ("small", "paper"):
+            for line in lines_of(cell, scale, book.found):
+                rule = cell.settings[scale]
+                at = repr(replace(rule, method="fedavg", options={}, parts={}))
+                at = (at, scale, line["seed"], json.dumps(line["curve"]))
+                plain = rule.method == "shrunk" and rule.options["gamma"] == 1
+                twins.setdefault(at, {})["fedavg" if plain else rule.method] = cell.name
+                seen += 1
+    assert seen > 1000
+    strange = [v for v in twins.values() if len(v) > 1 and frozenset(v) not in ALIKE]
+    assert not strange, strange[:3]
 
 
 @pytest.mark.parametrize("path", PLAYED)

@@ -8,7 +8,8 @@ discriminators see 8 x 8 averaged pixels, and C is 15 instead of 10; the concept
 whose models start from that network too, is declared but cannot be run as published.
 Readings of the authors' code: FedProx with mu = .1, two steps of fine-tuning, pFedMe
 and Ditto with lambda = 1. IFCA, FeSEM and k-means have four clusters; nobody says how
-many, nor the thresholds of clustered federated learning: those of common code.
+many, nor the thresholds of clustered federated learning: those of common code, and at
+the small scale, where these never split a group, two that do.
 
 With C = 10 the published coalitions of the label shift stand on an edge: a client with
 few samples is about as well off in a large coalition as with its like, and a little
