@@ -299,6 +299,8 @@ def test_gains_are_drawn_beside_the_papers(book):
 def test_numbers_have_as_many_digits_as_they_are_worth():
     assert number(62.345, "%") == "62.34" and number(0.5, "share", "+") == "+0.500"
     assert number(-53352.0, "bytes", "+") == "-53352"
+    assert number(400.0, "bytes") == "400" and number(2.0, "rounds") == "2.000"
+    assert number(0.0, "steps", like=-7600.0) == "0"
 
 
 # -- claims and cards --------------------------------------------------------------
@@ -342,6 +344,18 @@ def test_a_card_has_machine_rule_and_command(book):
     assert 'href="ledger_feddisco.html"' in page
     other = markup(card("feddisco", "table9", book=book))
     assert "No claim" in other and "Nothing of this has been measured" in other
+
+
+def test_a_card_names_the_data_that_stand_in_for_the_papers(book):
+    assert "small scale" not in markup(card("feddisco", book=book)).split("The rule")[0]
+    page = Reader(markup(card("rfedavg"))).words  # of the ledger itself
+    said = page.split("looked for on ")[1].split(". ")[0]
+    names = [part.rsplit(" (", 1) for part in said.split(", ")]
+    small = [j for j in opened().claimed("rfedavg") if j.scale == "small"]
+    assert {n for n, _ in names} >= {
+        "the built-in letters"
+    } and "samples of mnist" in said
+    assert sum(int(n.strip(")")) for _, n in names) == len(small)
 
 
 def test_the_rule_is_the_modules_own():

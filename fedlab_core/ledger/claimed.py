@@ -118,12 +118,31 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     link = f'<a href="{page(paper)}">every table of the paper, with its curves</a>'
     again = f"python -m fedlab_core claims {paper}"
     text = (
-        f"<p>{made} In the ledger: {link}. The same in a terminal: "
-        f"<code>{again}</code></p>"
+        f"<p>{_stand_ins(rows)}</p><p>{made} In the ledger: {link}. The same in a "
+        f"terminal: <code>{again}</code></p>"
     )
     inside = claims_of(book, paper, tables, AT_A_GLANCE).data
     rules = folded("The rule of the verdicts, fixed before any run", ruled())
     return HTML(f'<div class="fl-card-of">{inside}{text}{rules}</div>')
+
+
+def _stand_ins(rows: Sequence[Judged]) -> str:
+    """The data of claims that were looked at below the paper's scale."""
+    seen: dict[str, int] = {}
+    for j in rows:
+        if j.verdict.n and j.scale != "paper":
+            s = j.claim.cell.settings[j.scale]
+            part = "" if s.sample is None else f"{s.sample:,} samples of "
+            name = "the built-in letters" if s.dataset == "letters" else s.dataset
+            seen[part + name] = seen.get(part + name, 0) + 1
+    if not seen:
+        return ""
+    most = sorted(seen.items(), key=lambda found: -found[1])
+    data = ", ".join(f"{name} ({n})" for name, n in most)
+    return (
+        "At the small scale, whatever data a claim is named after, it was looked for "
+        f"on {_esc(data)}. <em>Not reproduced</em> says that it was not found there."
+    )
 
 
 def ruled() -> str:
@@ -133,14 +152,19 @@ def ruled() -> str:
 
 def _row(j: Judged, book: Book, anchor: str) -> str:
     c, v = j.claim, j.verdict
-    about = f"{c.cell.where.split(';')[0]}; tolerance {c.tolerance:g}"
-    where = f"<small>({_esc(about)})</small>"
+    about = [c.cell.where.split(";")[0]]
+    if c.cell.unit != "%":
+        about.append(f"unit: {c.cell.unit}")
+    if c.gain is not None or c.sign == 0:  # else only the sign is claimed
+        about.append(f"tolerance {c.tolerance:g}")
+    where = f"<small>({_esc('; '.join(about))})</small>"
     mine = "–"
     if v.n:
         ends = " ".join(_mean(cell, j, book) for cell in reversed(c.sides))
         low, high = ends.split(" ")
         gain = number(v.mean, c.cell.unit, "+")
-        half = f" ± {number(v.half, c.cell.unit)}" if math.isfinite(v.half) else ""
+        width = number(v.half, c.cell.unit, like=v.mean)
+        half = f" ± {width}" if math.isfinite(v.half) else ""
         mine = f"{gain}{half}"
         if anchor:
             mine = f'<a href="#{anchor}">{mine}</a>'

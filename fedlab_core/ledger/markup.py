@@ -44,9 +44,13 @@ def theirs(cell: Cell) -> str:
     return f"{cell.paper_value:.2f}" if cell.unit == "%" else f"{cell.paper_value:g}"
 
 
-def number(value: float, unit: str, sign: str = "") -> str:
-    """A number of ours: percents with two digits, counts in thousands with none."""
-    digits = 2 if unit == "%" else 0 if abs(value) >= 1000 else 3
+def number(value: float, unit: str, sign: str = "", like: float | None = None) -> str:
+    """A number of ours: percents with two digits, counts in thousands with none.
+
+    With as many digits as `like` has, if there is such a number.
+    """
+    size = value if like is None else like
+    digits = 2 if unit == "%" else 0 if unit == "bytes" or abs(size) >= 1000 else 3
     return f"{value:{sign}.{digits}f}"
 
 
