@@ -68,19 +68,26 @@ def _judged(rows: Sequence[Judged], book: Book, paper: str, apart: bool) -> str:
     many = f"each of these {len(rows)} gains" if len(rows) > 1 else "this gain"
     said = f"How {many} was made"
     traces = folded(said, f'<ul class="fl-trace">{items}</ul>')
-    if not apart:
-        return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
+    if apart:
+        folds = _by_place(rows, body, caption)
+        return (
+            f"<p><strong>{whose}</strong>, {_tally(rows)}. By place:</p>{folds}{traces}"
+        )
+    return grid(_HEAD, body, caption, "fl-cells fl-claims") + traces
+
+
+def _by_place(rows: Sequence[Judged], body: Sequence[str], caption: str) -> str:
+    """The claims of each of the paper's tables and figures, folded."""
     places: dict[str, list[int]] = {}
     for i, j in enumerate(rows):
         places.setdefault(_place(j), []).append(i)
-    folds = "".join(
+    return "".join(
         folded(
             f"<strong>{_esc(name)}</strong>, {_tally([rows[i] for i in at])}",
             grid(_HEAD, [body[i] for i in at], caption, "fl-cells fl-claims"),
         )
         for name, at in places.items()
     )
-    return f"<p><strong>{whose}</strong>, {_tally(rows)}. By place:</p>{folds}{traces}"
 
 
 def _place(j: Judged) -> str:
