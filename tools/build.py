@@ -85,7 +85,7 @@ def _finish(site: Path) -> None:
         page = path.read_text()
         # The icons' script is the largest there is; nothing on a page waits for it.
         page = re.sub(r'<script (src="[^"]*/fontawesome/)', r"<script defer \1", page)
-        path.write_text(page)
+        path.write_text(percents_held(page))
     front = site / "index.html"
     to = re.search(r"url=([^\"]+)", front.read_text())
     if to:  # a page that leads to the first one says the same to those who link to it
@@ -98,6 +98,17 @@ def _finish(site: Path) -> None:
         )
         head = front.read_text().rstrip() + "\n" + "\n".join(said).replace(up, "")
         front.write_text(f'<!doctype html>\n<html lang="en">\n{head}\n</html>\n')
+
+
+def percents_held(page: str) -> str:
+    """A page on which no line of text can begin with the sign of a percentage."""
+    verbatim = r"<(pre|code|script|style|svg)\b.*?</\1>"
+    return re.sub(
+        rf"{verbatim}|(?<=\d) %",
+        lambda found: found[0] if found[1] else "\u00a0%",
+        page,
+        flags=re.DOTALL,
+    )
 
 
 def _run_jupyter_book(source: Path, to: Path) -> None:
