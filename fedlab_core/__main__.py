@@ -28,7 +28,7 @@ from fedlab_core import (
 from fedlab_core.errors import InputError, require
 from fedlab_core.history import History
 from fedlab_core.ledger import command
-from fedlab_core.method import Method, nobody
+from fedlab_core.method import Method, everyone, nobody
 from fedlab_core.methods import named_rule
 from fedlab_core.metrics import DISCREPANCIES, discrepancy, mean_interval
 from fedlab_core.runs import run_all
@@ -230,11 +230,14 @@ def _train(args: argparse.Namespace) -> None:
 
 def _report(method: Method, histories: Sequence[History]) -> None:
     print(f"{method.name}: test accuracy in %, last round / best / mean of last 5")
-    table = []
+    table, grouped = [], method.groups not in (everyone, nobody)
     for h in histories:
         row = [100 * h.accuracy(which) for which in ("last", "best", "mean")]
         table.append(row)
         note = f"  diverged at round {h.diverged_at}" if h.diverged else ""
+        if grouped:
+            n = len(set(h.homes))
+            note += f"  in {n} group{'' if n == 1 else 's'}"
         print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
     if len(table) > 1:
         n, (means, half) = len(table), mean_interval(np.array(table), axis=0)
@@ -242,6 +245,9 @@ def _report(method: Method, histories: Sequence[History]) -> None:
             f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
         )
         print(f"  mean:   {shown}  (95 % t interval, {n} seeds)")
+    if grouped and all(len(set(h.homes)) == 1 for h in histories):
+        said = f"note: {method.name} ended with all clients in one group, as without it"
+        print(said, file=sys.stderr)
 
 
 def _show_split(args: argparse.Namespace) -> None:
