@@ -246,8 +246,7 @@ def _report(method: Method, histories: Sequence[History]) -> None:
         )
         print(f"  mean:   {shown}  (95 % t interval, {n} seeds)")
     if grouped and all(len(set(h.homes)) == 1 for h in histories):
-        said = f"note: {method.name} ended with all clients in one group, as without it"
-        print(said, file=sys.stderr)
+        print(f"note: {method.name} ended with all in one group", file=sys.stderr)
 
 
 def _show_split(args: argparse.Namespace) -> None:

@@ -154,7 +154,7 @@ def test_train_says_how_many_groups_there_are_and_when_it_is_one(here, capsys):
     never, at_once = "--set eps1=0", "--set eps1=100 eps2=0"
     _, out, err = call(f"{FAST} --method cfl --seeds 0 1 {never}", capsys)
     assert out.count("  in 1 group\n") == 2
-    assert "note: CFL ended with all clients in one group" in err
+    assert "note: CFL ended with all in one group" in err
     _, out, err = call(f"{FAST} --method cfl {at_once}", capsys)
     assert re.search(r"  in [2-4] groups\n", out) and "one group" not in err
     _, out, err = call(FAST, capsys)

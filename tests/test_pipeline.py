@@ -216,3 +216,13 @@ def test_replay_plays_what_was_recorded_and_refuses_a_stale_copy(repo):
         player.execute_cell_input("print('another cell')")
     with pytest.raises(StaleCopy, match="two.ipynb is not there"):
         Player(copy.with_name("two.ipynb"))
+
+
+def test_a_percentage_is_not_broken_but_what_is_verbatim_stays():
+    page = (
+        "<p>95 % of 5 %</p><pre><code>a</code> 7 % b</pre><svg>1 %</svg><td>100 %</td>"
+    )
+    assert build.percents_held(page) == (
+        "<p>95\u00a0% of 5\u00a0%</p><pre><code>a</code> 7 % b</pre><svg>1 %</svg>"
+        "<td>100\u00a0%</td>"
+    )

@@ -2,7 +2,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools import assets, build, lock
+from tools import assets, lock
 from tools.exercises import ExerciseError, blank, main, pairs
 
 SOLUTION = """\
@@ -95,13 +95,3 @@ def test_assets_of_other_versions_are_not_ready(tmp_path):
     assert not assets.assets_ready(tmp_path)
     (tmp_path / "versions.json").write_text("{}")
     assert not assets.assets_ready(tmp_path)
-
-
-def test_a_percentage_is_not_broken_but_what_is_verbatim_stays():
-    page = (
-        "<p>95 % of 5 %</p><pre><code>a</code> 7 % b</pre><svg>1 %</svg><td>100 %</td>"
-    )
-    assert build.percents_held(page) == (
-        "<p>95\u00a0% of 5\u00a0%</p><pre><code>a</code> 7 % b</pre><svg>1 %</svg>"
-        "<td>100\u00a0%</td>"
-    )

@@ -12,11 +12,12 @@ from fedlab_core.ledger.book import NAMES, Book, opened
 from fedlab_core.ledger.cells import Cell
 from fedlab_core.ledger.claims import Judged, lines_by_seed
 from fedlab_core.ledger.markup import (
-    counted,
     folded,
     grid,
+    judged,
     number,
     page,
+    place_of,
     theirs,
     verdict_cell,
     wide,
@@ -46,8 +47,7 @@ def claims_of(
     parts = [_judged(done, book, paper, len(done) > most)] if done else []
     if waiting:
         table = grid(_HEAD, [_row(j, book, "") for j in waiting], "No verdict yet.")
-        many = "1 claim" if len(waiting) == 1 else f"{len(waiting)} claims"
-        parts.append(folded(f"{many} without a verdict yet", table))
+        parts.append(folded(f"{_many(waiting)} without a verdict yet", table))
     return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
 
 
@@ -80,7 +80,7 @@ def _by_place(rows: Sequence[Judged], body: Sequence[str], caption: str) -> str:
     """The claims of each of the paper's tables and figures, folded."""
     places: dict[str, list[int]] = {}
     for i, j in enumerate(rows):
-        places.setdefault(_place(j), []).append(i)
+        places.setdefault(place_of(j.claim.cell), []).append(i)
     return "".join(
         folded(
             f"<strong>{_esc(name)}</strong>, {_tally([rows[i] for i in at])}",
@@ -90,16 +90,13 @@ def _by_place(rows: Sequence[Judged], body: Sequence[str], caption: str) -> str:
     )
 
 
-def _place(j: Judged) -> str:
-    """Where the paper makes the claim, in short: Table 1."""
-    return j.claim.cell.where.split(";")[0].split(",")[0]
-
-
 def _tally(rows: Sequence[Judged]) -> str:
     """How many claims, and their verdicts: 3 claims: 2 trend only, 1 reproduced."""
-    words = {w: sum(j.verdict.word == w for j in rows) for w in rule.WORDS}
-    many = "1 claim" if len(rows) == 1 else f"{len(rows)} claims"
-    return f"{many}: {counted(words)}"
+    return f"{_many(rows)}: {judged(rows)}"
+
+
+def _many(rows: Sequence[Judged]) -> str:
+    return "1 claim" if len(rows) == 1 else f"{len(rows)} claims"
 
 
 def claims_folded(book: Book, paper: str) -> HTML:
@@ -134,10 +131,10 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
 
 
 def _stand_ins(rows: Sequence[Judged]) -> str:
-    """The data of claims that were looked at below the paper's scale."""
+    """The data of claims that were looked at on the small scale."""
     seen: dict[str, int] = {}
     for j in rows:
-        if j.verdict.n and j.scale != "paper":
+        if j.scale == "small":
             s = j.claim.cell.settings[j.scale]
             part = "" if s.sample is None else f"{s.sample:,} samples of "
             name = "the built-in letters" if s.dataset == "letters" else s.dataset

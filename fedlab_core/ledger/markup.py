@@ -12,6 +12,7 @@ from IPython.display import HTML
 
 from fedlab_core.ledger.book import NAMES, Book, grouped, reasons
 from fedlab_core.ledger.cells import SCALES, Cell, Table
+from fedlab_core.ledger.claims import Judged
 from fedlab_core.ledger.show import NO_VERDICT, Shown, shown
 from fedlab_core.ledger.trace import command, lines_of, table_command, took, trace
 from fedlab_core.ledger.verdict import NONE, WORDS
@@ -32,9 +33,14 @@ def page(paper: str) -> str:
     return f"ledger_{paper}.html"
 
 
+def place_of(cell: Cell) -> str:
+    """Where the paper has it, in short: Table 1."""
+    return cell.where.split(";")[0].split(",")[0]
+
+
 def place(table: Table) -> str:
     """Where the paper has it: Table 1."""
-    return table.cells[0].where.split(";")[0].split(",")[0] or table.name
+    return place_of(table.cells[0]) or table.name
 
 
 def theirs(cell: Cell) -> str:
@@ -67,6 +73,11 @@ def counted(words: Mapping[str, int], measured: object = None) -> str:
     """
     said = (f"{n} {word}" for word, n in words.items() if n and word != NONE)
     return ", ".join(said) or (NO_VERDICT if measured else NONE)
+
+
+def judged(rows: Sequence[Judged]) -> str:
+    """The verdicts of claims, counted."""
+    return counted({w: sum(j.verdict.word == w for j in rows) for w in WORDS})
 
 
 def grid(
@@ -280,8 +291,7 @@ def _list(block: str) -> str:
 
 def _claims(book: Book, paper: str) -> str:
     rows = book.claimed(paper)
-    words = {w: sum(j.verdict.word == w for j in rows) for w in WORDS}
-    return f"{_esc(counted(words))}<br><small>of {len(rows)}</small>"
+    return f"{_esc(judged(rows))}<br><small>of {len(rows)}</small>"
 
 
 def wide(text: str, columns: int) -> str:
