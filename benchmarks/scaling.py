@@ -19,10 +19,10 @@ from pathlib import Path
 import torch
 
 from benchmarks.__main__ import machine
-from fedlab_core.ledger import Cell, Setting, Store, cluster, jobs, player
-from fedlab_core.ledger.cluster import Crew, quiet
-from fedlab_core.ledger.player import Job
-from fedlab_core.ledger.store import Found
+from fedlab_ledger import Cell, Setting, Store, cluster, jobs, player
+from fedlab_ledger.cluster import Crew, quiet
+from fedlab_ledger.player import Job
+from fedlab_ledger.store import Found
 
 SETTING = Setting(
     "letters",

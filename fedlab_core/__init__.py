@@ -1,19 +1,11 @@
 """The core of "Who Counts?": federated methods as five choices, exact and fast."""
 
-from fedlab_core.compose import compose as compose
+from fedlab_core.client.local import Batch as Batch
+from fedlab_core.client.local import Local as Local
 from fedlab_core.data import Dataset as Dataset
 from fedlab_core.data import load as load
 from fedlab_core.engine import train as train
 from fedlab_core.errors import InputError as InputError
-from fedlab_core.history import History as History
-from fedlab_core.history import Run as Run
-from fedlab_core.local import Batch as Batch
-from fedlab_core.local import Local as Local
-from fedlab_core.method import Groups as Groups
-from fedlab_core.method import Members as Members
-from fedlab_core.method import Method as Method
-from fedlab_core.method import everyone as everyone
-from fedlab_core.method import nobody as nobody
 from fedlab_core.methods import METHODS as METHODS
 from fedlab_core.methods.adaptive import fedadam as fedadam
 from fedlab_core.methods.adaptive import fedavgm as fedavgm
@@ -21,6 +13,7 @@ from fedlab_core.methods.clustering import cfl as cfl
 from fedlab_core.methods.clustering import fesem as fesem
 from fedlab_core.methods.clustering import ifca as ifca
 from fedlab_core.methods.clustering import kmeans as kmeans
+from fedlab_core.methods.combined import compose as compose
 from fedlab_core.methods.distill import fedbe as fedbe
 from fedlab_core.methods.distill import feddf as feddf
 from fedlab_core.methods.distill import server_ft as server_ft
@@ -65,14 +58,21 @@ from fedlab_core.partition import natural as natural
 from fedlab_core.partition import niid2 as niid2
 from fedlab_core.partition import similarity as similarity
 from fedlab_core.partition import stratified as stratified
-from fedlab_core.runs import federate as federate
-from fedlab_core.runs import run as run
-from fedlab_core.runs import run_all as run_all
-from fedlab_core.scenario import Scenario as Scenario
-from fedlab_core.scenario import scenario as scenario
-from fedlab_core.world import Proxy as Proxy
-from fedlab_core.world import World as World
-from fedlab_core.world import world as world
-from fedlab_core.world import world_of as world_of
+from fedlab_core.partition.scenarios import Scenario as Scenario
+from fedlab_core.partition.scenarios import scenario as scenario
+from fedlab_core.rounds.history import History as History
+from fedlab_core.rounds.history import Run as Run
+from fedlab_core.rounds.method import Groups as Groups
+from fedlab_core.rounds.method import Members as Members
+from fedlab_core.rounds.method import Method as Method
+from fedlab_core.rounds.method import everyone as everyone
+from fedlab_core.rounds.method import nobody as nobody
+from fedlab_core.rounds.play import federate as federate
+from fedlab_core.rounds.play import run as run
+from fedlab_core.rounds.play import run_all as run_all
+from fedlab_core.rounds.worlds import Proxy as Proxy
+from fedlab_core.rounds.worlds import World as World
+from fedlab_core.rounds.worlds import world as world
+from fedlab_core.rounds.worlds import world_of as world_of
 
 __version__ = "0.1.0"

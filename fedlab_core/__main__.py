@@ -5,8 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -26,13 +27,12 @@ from fedlab_core import (
     partition,
 )
 from fedlab_core.errors import InputError, require
-from fedlab_core.history import History
-from fedlab_core.ledger import command
-from fedlab_core.method import Method, everyone, nobody
 from fedlab_core.methods import named_rule
 from fedlab_core.metrics import DISCREPANCIES, discrepancy, mean_interval
-from fedlab_core.runs import run_all
-from fedlab_core.world import world
+from fedlab_core.rounds.history import History
+from fedlab_core.rounds.method import Method, everyone, nobody
+from fedlab_core.rounds.play import run_all
+from fedlab_core.rounds.worlds import world
 
 WEIGHS = {"size": BySize, "equal": Equal, "disco": Disco}
 
@@ -75,17 +75,7 @@ def _world_options(parser: argparse.ArgumentParser) -> None:
     add("--unbiased", type=int, default=1, help="niid2: clients with all classes (1)")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="fedlab_core",
-        description="Federated methods on real or built-in data, on a CPU or a GPU.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)
-    verbs.add_parser("methods", help="list the methods")
-    verbs.add_parser("data", help="list the data sets, and where they are looked for")
+def _add_split(verbs) -> None:
     split = verbs.add_parser("split", help="show who holds what")
     _world_options(split)
     split.add_argument("--seed", type=int, default=0)
@@ -93,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     split.add_argument(
         "--force", action="store_true", help="replace FILE if it is there"
     )
+
+
+def _add_train(verbs) -> None:
     run = verbs.add_parser("train", help="run one method and report its accuracy")
     _world_options(run)
     add = run.add_argument
@@ -131,8 +124,36 @@ def _parser() -> argparse.ArgumentParser:
     add("--engine", default="auto", help="auto, looped or stacked")
     add("--out", metavar="FILE", help="write every round of every run as CSV")
     add("--force", action="store_true", help="replace FILE if it is there")
-    command.add_verbs(verbs)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fedlab_core",
+        description="Federated methods on real or built-in data, on a CPU or a GPU.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)
+    verbs.add_parser("methods", help="list the methods")
+    verbs.add_parser("data", help="list the data sets, and where they are looked for")
+    _add_split(verbs)
+    _add_train(verbs)
+    brought = {}
+    for package in _packages():
+        package.add_verbs(verbs)
+        brought |= dict.fromkeys(package.VERBS, package.answer)
+    parser.set_defaults(brought=brought)
     return parser
+
+
+def _packages() -> list[Any]:
+    """The installed packages that bring verbs of their own, the ledger among them.
+
+    Each says so in the entry point group `fedlab_core.verbs`, and has `VERBS`,
+    `add_verbs(verbs)` and `answer(args)`; the core knows none of them by name.
+    """
+    return [point.load() for point in entry_points(group="fedlab_core.verbs")]
 
 
 def _load(args: argparse.Namespace) -> data.Dataset:
@@ -299,8 +320,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 with one line if the input was bad."""
     args = _parser().parse_args(argv)
     try:
-        if args.verb in command.VERBS:
-            code = command.answer(args)
+        if args.verb in args.brought:
+            code = args.brought[args.verb](args)
             sys.stdout.flush()
             return code
         if args.verb == "train":

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from fedlab_core import Local, build, tree
 from fedlab_core.engine import Client, Trained, batch_order
 from fedlab_core.engine.plan import make_plan
-from fedlab_core.layers import BatchNorm, Dropout
 from fedlab_core.models import Split, initial_state
+from fedlab_core.models.layers import BatchNorm, Dropout
 
 CLASSES, SAMPLES = 4, 120
 ENGINES = ("stacked", "looped")

@@ -1,10 +1,8 @@
 """What the tests of the ledger's cluster and exports share: a small table."""
 
-import sys
-import types
 from dataclasses import replace
 
-from fedlab_core.ledger import Cell, Setting, Table
+from fedlab_ledger import Cell, Setting, Table, papers
 
 BASE = Setting(
     "letters",
@@ -25,11 +23,10 @@ def cell(row: str, column: str = "one", **changes) -> Cell:
 
 
 def declare(monkeypatch, *cells: Cell) -> Table:
-    """Let `experiments` declare one table of these cells."""
+    """Let these cells' table be the only one that is declared."""
     table = Table("made", "table1", "A table for tests", cells)
-    module = types.ModuleType("experiments")
-    module.TABLES = {table.path: table}  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "experiments", module)
+    monkeypatch.setattr(papers, "TABLES", {table.path: table})
+    monkeypatch.setattr(papers, "CLAIMS", {})
     return table
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from fedlab_core.data import Dataset
 from fedlab_core.partition import dirichlet
-from fedlab_core.scenario import (
+from fedlab_core.partition.scenarios import (
     Scenario,
     corrupted,
     own_tests,

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from fedlab_core.bars import Bar, bars
+from fedlab_book.bars import Bar, bars
 
 ALT = "Two bars <of> one hundred, the second half as long as the first."
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from book_checks import _SPECS, check
+from fedlab_book.checks import _SPECS, check
 from tests.answers import field, papers, rfedavg
 
 
@@ -299,5 +299,5 @@ def test_tensors_are_fine():
 
 
 def test_independent_of_the_core():
-    code = "import sys, book_checks; sys.exit('fedlab_core' in sys.modules)"
+    code = "import sys, fedlab_book.checks; sys.exit('fedlab_core' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import fedlab_core as fl
-from fedlab_core.compose import compose
 from fedlab_core.errors import InputError
+from fedlab_core.methods.combined import compose
 from fedlab_core.methods.feddisco import Disco
 
 LOCAL = fl.Local(lr=0.1, batch_size=16)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.differences import DIFFERENCES, Difference, Reading, effects
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Setting
-from fedlab_core.ledger.build import run_of
+from fedlab_ledger import Setting
+from fedlab_ledger.build import run_of
+from fedlab_ledger.papers.differences import DIFFERENCES, Difference, Reading, effects
 
 RUN = [d for d in DIFFERENCES if d.stated]
 

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from fedlab_core import Local, build, tree
 from fedlab_core.engine import Client, batch_order, count_steps, train
 from fedlab_core.keys import derive_seed
-from fedlab_core.layers import BatchNorm
 from fedlab_core.models import initial_state
+from fedlab_core.models.layers import BatchNorm
 from tests.engine_cases import (
     CLASSES,
     ENGINES,

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedlab_core import Local
+from fedlab_core.client.local import Cosine, CropFlip, Given
 from fedlab_core.engine import Trained, begin_memories, train
-from fedlab_core.engine import captured as module
-from fedlab_core.engine.captured import Captured, sizes
+from fedlab_core.engine import graphs as module
+from fedlab_core.engine.graphs import Captured, sizes
 from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import Stage
-from fedlab_core.local import Cosine, CropFlip, Given
 from tests.engine_cases import (
     NETS,
     PLAIN,

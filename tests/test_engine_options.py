@@ -14,10 +14,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedlab_core import Local, tree
+from fedlab_core.client.local import Cosine, CropFlip, Decay, cross_entropy
 from fedlab_core.engine import Client, batch_order, count_steps, reestimate, train
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.keys import normal
-from fedlab_core.local import Cosine, CropFlip, Decay, cross_entropy
 from tests.engine_cases import (
     ENGINES,
     NETS,

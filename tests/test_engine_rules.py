@@ -9,9 +9,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedlab_core import Local, build, tree
+from fedlab_core.client.local import Batch, cross_entropy
 from fedlab_core.engine import Client, batch_order, choose_engine, train
 from fedlab_core.errors import InputError
-from fedlab_core.local import Batch, cross_entropy
 from fedlab_core.models import Split, initial_state
 from tests.engine_cases import (
     ENGINES,
@@ -116,7 +116,7 @@ def test_layers_that_cannot_keep_the_promise_are_refused(layer, engine):
     """PyTorch's own draw from the global generator, or write in place."""
     make = lambda: Split(nn.Sequential(nn.Flatten(), layer), nn.Linear(16, 2))  # noqa: E731
     start = tree.stack([initial_state(make, 0)])
-    with pytest.raises(InputError, match=f"{type(layer).__name__}.*fedlab_core.layers"):
+    with pytest.raises(InputError, match=f"{type(layer).__name__}.*models.layers"):
         train(
             make(), torch.randn(4, 1, 4, 4), torch.zeros(4, dtype=torch.int64),
             [Client(torch.arange(4), (0, 0, 0))], start, Local(), engine=engine,

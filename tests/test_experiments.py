@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from experiments import PAPERS, TABLES, field, gaps
 from fedlab_core import models
 from fedlab_core.data import Dataset
-from fedlab_core.ledger import SCALES, Setting, Store, build, jobs, play_all
-from fedlab_core.ledger.book import opened
-from fedlab_core.ledger.build import data_of, maker_of, method_of, run_of, scenario_of
-from fedlab_core.ledger.show import as_latex, beside_of, shown
-from fedlab_core.ledger.store import Found
-from fedlab_core.ledger.trace import lines_of
-from fedlab_core.runs import run_all
+from fedlab_core.rounds.play import run_all
+from fedlab_ledger import SCALES, Setting, Store, build, jobs, play_all
+from fedlab_ledger.book import opened
+from fedlab_ledger.build import data_of, maker_of, method_of, run_of, scenario_of
+from fedlab_ledger.papers import PAPERS, TABLES, field, gaps
+from fedlab_ledger.show import as_latex, beside_of, shown
+from fedlab_ledger.store import Found
+from fedlab_ledger.trace import lines_of
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]
 # samples for training and testing, classes, and the size of an image

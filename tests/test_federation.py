@@ -29,10 +29,10 @@ from fedlab_core import (
     world,
 )
 from fedlab_core.errors import InputError
-from fedlab_core.history import draw_participants
-from fedlab_core.method import Groups
 from fedlab_core.methods.fedavg import Average
 from fedlab_core.metrics import evaluate
+from fedlab_core.rounds.history import draw_participants
+from fedlab_core.rounds.method import Groups
 
 
 def same_bits(a: History, b: History) -> bool:

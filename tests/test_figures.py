@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from fedlab_core import figures
+from fedlab_book import figures
 
 ALT = "One line that rises from zero to one over ten rounds"
 LIGHT, DARK = "#ffffff", "#14181e"

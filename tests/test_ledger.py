@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Cell, Setting, Store, Table, jobs, play, play_all, player
-from fedlab_core.ledger import cells as cells_of
-from fedlab_core.ledger.build import data_of, local_of, method_of, run_of, scenario_of
-from fedlab_core.ledger.cells import canonical, digest
-from fedlab_core.ledger.measures import measure
-from fedlab_core.ledger.player import verify
-from fedlab_core.ledger.store import Found, check_line
+from fedlab_ledger import Cell, Setting, Store, Table, jobs, play, play_all, player
+from fedlab_ledger import cells as cells_of
+from fedlab_ledger.build import data_of, local_of, method_of, run_of, scenario_of
+from fedlab_ledger.cells import canonical, digest
+from fedlab_ledger.measures import measure
+from fedlab_ledger.player import verify
+from fedlab_ledger.store import Found, check_line
 
 LETTERS = {"n_train": 200, "n_test": 100, "noise": 0.2}
 TINY = Setting(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Cell, Claim, Setting, judged
-from fedlab_core.ledger.claims import as_text
-from fedlab_core.ledger.store import Found
-from fedlab_core.ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
+from fedlab_ledger import Cell, Claim, Setting, judged
+from fedlab_ledger.claims import as_text
+from fedlab_ledger.store import Found
+from fedlab_ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
 
 
 def cell(row: str, paper: float | None, unit: str = "%") -> Cell:

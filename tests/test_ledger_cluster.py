@@ -16,9 +16,9 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Store, cluster, jobs, play_all, player
-from fedlab_core.ledger.cluster import LIVES, Crew
-from fedlab_core.ledger.store import Found
+from fedlab_ledger import Store, cluster, jobs, play_all, player
+from fedlab_ledger.cluster import LIVES, Crew
+from fedlab_ledger.store import Found
 from tests.ledger_cases import BASE, cell, comparable, declare
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -307,7 +307,9 @@ def test_without_ray_there_is_one_clear_line(here, capsys, monkeypatch):
 
 
 DECLARED = """
-from fedlab_core.ledger import Cell, Setting, Table
+import sys
+from fedlab_core import __main__
+from fedlab_ledger import Cell, Setting, Table, papers
 
 def cell(row, rounds, seed):
     data = {"n_train": 90, "n_test": 60, "seed": seed}
@@ -317,12 +319,12 @@ def cell(row, rounds, seed):
     return Cell("made", "table1", row, "one", {"tiny": made}, 50.0, lacks="-")
 
 CELLS = cell("A", 150, 0), cell("B", 10, 1), cell("C", 10, 2)
-TABLES = {"made/table1": Table("made", "table1", "t", CELLS)}
+papers.TABLES = {"made/table1": Table("made", "table1", "t", CELLS)}
+papers.CLAIMS = {}
 """
 KILLS = """
-import os, signal, sys, threading, time
-from fedlab_core import __main__
-from fedlab_core.ledger.cluster import REPORTS
+import os, signal, threading, time
+from fedlab_ledger.cluster import REPORTS
 
 def kill():
     while True:
@@ -339,29 +341,27 @@ def kill():
             return
 
 threading.Thread(target=kill, daemon=True).start()
-sys.exit(__main__.main(sys.argv[1:]))
 """
+PLAYS = "sys.exit(__main__.main(sys.argv[1:]))"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("ray"), reason="needs Ray")
 def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "__init__.py").write_text(DECLARED)
-    env = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "FEDLAB_PROGRESS": "0"}
+    env = os.environ | {"PYTHONPATH": str(ROOT), "FEDLAB_PROGRESS": "0"}
     run = ["run", "made/table1", "--seeds", "0", "1", "--threads", "1"]
 
-    def lines(start: list[str], *more: str) -> tuple[str, str, list[dict]]:
+    def lines(before: str, *more: str) -> tuple[str, str, list[dict]]:
         done = subprocess.run(
-            [sys.executable, *start, *run, "--ledger", more[0], *more[1:]],
+            [sys.executable, "-c", DECLARED + before + PLAYS, *run, "--ledger", *more],
             capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout, done.stderr, lines_of(tmp_path / more[0])
 
-    _, _, plain = lines(["-m", "fedlab_core"], "local")
+    _, _, plain = lines("", "local")
     ray = ("--engine", "ray", "--workers", "2")
-    out, err, spread = lines(["-c", KILLS], "ray", *ray)
+    out, err, spread = lines(KILLS, "ray", *ray)
     said = out.splitlines()
     assert err == ""
     assert "made/table1 A | one: worker lost (process " in out

@@ -3,18 +3,15 @@
 import argparse
 import csv
 import json
-import sys
-import types
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Cell, Setting, Store, Table, command, player
-from fedlab_core.ledger.claims import Claim
+from fedlab_ledger import Cell, Setting, Store, Table, command, papers, player
+from fedlab_ledger.claims import Claim
 
 BASE = Setting(
     "letters",
@@ -51,10 +48,9 @@ MADE = Table(
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty folder, and one table that experiments declares."""
-    module = types.ModuleType("experiments")
-    module.TABLES = {MADE.path: MADE}  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "experiments", module)
+    """An empty folder, and one table that is declared."""
+    monkeypatch.setattr(papers, "TABLES", {MADE.path: MADE})
+    monkeypatch.setattr(papers, "CLAIMS", {})
     monkeypatch.setenv("FEDLAB_PROGRESS", "0")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -238,24 +234,17 @@ def test_budgets(text, seconds):
     assert command.budget(text) == seconds and command.budget(None) is None
 
 
-def test_without_experiments_there_is_one_clear_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "experiments", raising=False)
-    away = [p for p in sys.path if not (Path(p or ".") / "experiments").exists()]
-    monkeypatch.setattr(sys, "path", away)
-    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:3])  # no editable installs
+def test_without_the_ledger_its_verbs_are_unknown(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(__main__, "entry_points", lambda group: [])
     code, _, err = call("tables", capsys)
-    assert code == 2 and "there is no experiments/ here" in err
-    other = types.ModuleType("experiments")
-    monkeypatch.setitem(sys.modules, "experiments", other)
-    code, _, err = call("tables", capsys)
-    assert code == 2 and "is another package: it declares no TABLES" in err
+    assert code == 2 and "invalid choice: 'tables'" in err and "train" in err
+    assert call("methods", capsys)[0] == 0
 
 
-def test_only_what_a_claim_compares_is_run(here, capsys):
+def test_only_what_a_claim_compares_is_run(here, capsys, monkeypatch):
     first, _, prox, _ = MADE.cells
     claim = Claim("made", "prox", "it helps", prox, first)
-    sys.modules["experiments"].CLAIMS = {"made": (claim,)}  # type: ignore[attr-defined]
+    monkeypatch.setattr(papers, "CLAIMS", {"made": (claim,)})
     code, out, _ = call("run made --seeds 0 --claims", capsys)
     assert code == 0 and "all there: 2 cells" in out
     stored = Store(here / "results/ledger").read()

@@ -12,9 +12,9 @@ from safetensors import safe_open
 from fedlab_core import __main__
 from fedlab_core.data import letters
 from fedlab_core.errors import InputError
-from fedlab_core.ledger import Store, export
-from fedlab_core.ledger.build import run_of
-from fedlab_core.ledger.export import load
+from fedlab_ledger import Store, export
+from fedlab_ledger.build import run_of
+from fedlab_ledger.export import load
 from tests.ledger_cases import cell, declare
 
 OWN = {"clients": 3, "own_test": 0.25}

@@ -13,13 +13,9 @@ import numpy as np
 import pytest
 from IPython.display import HTML
 
-from fedlab_core.errors import InputError
-from fedlab_core.ledger import Cell, Claim, Setting, Store, Table
-from fedlab_core.ledger.book import Book, distance, grouped, opened, reasons
-from fedlab_core.ledger.claimed import card, claims_folded, claims_of, ruled
-from fedlab_core.ledger.command import add_verbs
-from fedlab_core.ledger.curves import curves_of
-from fedlab_core.ledger.markup import (
+from fedlab_book.ledger.claimed import card, claims_folded, claims_of, ruled
+from fedlab_book.ledger.curves import curves_of
+from fedlab_book.ledger.markup import (
     contents,
     gaps_of,
     number,
@@ -27,10 +23,14 @@ from fedlab_core.ledger.markup import (
     table_of,
     written,
 )
-from fedlab_core.ledger.pictures import against_paper, gains, verdict_bars
-from fedlab_core.ledger.store import SCHEMA, Line
-from fedlab_core.ledger.trace import command, different, table_command, took, trace
-from fedlab_core.ledger.verdict import NONE, REPRODUCED, TREND, WORDS
+from fedlab_book.ledger.pictures import against_paper, gains, verdict_bars
+from fedlab_core.errors import InputError
+from fedlab_ledger import Cell, Claim, Setting, Store, Table
+from fedlab_ledger.book import Book, distance, grouped, opened, reasons
+from fedlab_ledger.command import add_verbs
+from fedlab_ledger.store import SCHEMA, Line
+from fedlab_ledger.trace import command, different, table_command, took, trace
+from fedlab_ledger.verdict import NONE, REPRODUCED, TREND, WORDS
 
 SETS = ("A <hard>", "B")
 PAPER = {("Plain", SETS[0]): 60.0, ("Plain", SETS[1]): 70.0}

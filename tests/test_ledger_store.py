@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedlab_core.errors import InputError
-from fedlab_core.ledger.store import Store, check_line, found_in, read_lines
+from fedlab_ledger.store import Store, check_line, found_in, read_lines
 
 LINE = {
     "schema": 1, "key": "k", "paper": "p", "table": "t", "row": "r", "column": "c",
@@ -127,7 +127,7 @@ from dataclasses import replace
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from fedlab_core.ledger import Cell, Setting, Store, jobs, play_all
+from fedlab_ledger import Cell, Setting, Store, jobs, play_all
 
 base = Setting("letters", "fedavg", 1, "iid", {"clients": 2}, local={"lr": 0.1},
                data={"n_train": 60, "n_test": 40}, network={"hidden": [4]})

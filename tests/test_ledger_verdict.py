@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from fedlab_core.ledger.verdict import (
+from fedlab_ledger.verdict import (
     BETTER,
     NONE,
     NOT,
@@ -17,7 +17,7 @@ from fedlab_core.ledger.verdict import (
     WORDS,
     judge_gain,
 )
-from fedlab_core.ledger.verdict import judge as judged
+from fedlab_ledger.verdict import judge as judged
 
 
 def seeds(*values):

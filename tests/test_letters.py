@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedlab_core import letters
-from fedlab_core.letters import CLASSES, HIGH, LOW, SIZE
+from fedlab_core.data import strokes as letters
+from fedlab_core.data.strokes import CLASSES, HIGH, LOW, SIZE
 
 
 def pixels(images):

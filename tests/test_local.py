@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from fedlab_core import InputError, Local
+from fedlab_core.client.local import Cosine, CropFlip, Decay
 from fedlab_core.keys import fold
-from fedlab_core.local import Cosine, CropFlip, Decay
 
 KEYS = fold(torch.tensor(7), torch.arange(3))
 

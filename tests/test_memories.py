@@ -2,7 +2,7 @@
 
 import torch
 
-from fedlab_core.memories import Memories
+from fedlab_core.rounds.client_state import Memories
 
 
 def rows(*values: float):

@@ -9,7 +9,7 @@ from scipy import spatial, special
 from sklearn.metrics import accuracy_score, log_loss, recall_score
 from torch.nn import functional as F
 
-from fedlab_core import build, metrics, tree
+from fedlab_core import analysis, build, metrics, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import DISCREPANCIES, discrepancy
 from fedlab_core.models import initial_state
@@ -152,7 +152,7 @@ def test_divergence_and_coherence_by_hand():
         "w": torch.tensor([[m[0] + 1, m[1]] for m in moves]),
         "b": torch.tensor([[m[2]] for m in moves]),
     }
-    assert metrics.divergence(states, centre).tolist() == [5, 2, 5]
+    assert analysis.divergence(states, centre).tolist() == [5, 2, 5]
     want = [[1, 0, -1], [0, 1, 0], [-1, 0, 1]]
     torch.testing.assert_close(
         metrics.coherence(states, centre), torch.tensor(want) * 1.0
@@ -171,4 +171,4 @@ def test_coherence_is_the_pairwise_cosine():
 
 
 def test_bytes_of_a_state():
-    assert metrics.state_bytes({"a": torch.zeros(3, 2), "b": torch.zeros(())}) == 28
+    assert analysis.state_bytes({"a": torch.zeros(3, 2), "b": torch.zeros(())}) == 28

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from fedlab_core import build, models, tree
 from fedlab_core.errors import InputError
 from fedlab_core.keys import random_bits
-from fedlab_core.layers import BatchNorm, Dropout
 from fedlab_core.models import Split, initial_state
+from fedlab_core.models.layers import BatchNorm, Dropout
 
 SHAPES = {"grey": (1, 28, 28), "colour": (3, 32, 32)}
 

@@ -13,8 +13,8 @@ from torchvision.models.vgg import make_layers
 
 from fedlab_core import build
 from fedlab_core.keys import derive_seed
-from fedlab_core.layers import Dropout
 from fedlab_core.models import deep, initial_state
+from fedlab_core.models.layers import Dropout
 from tests.models_cases import TINY, samples
 
 POINTS = [

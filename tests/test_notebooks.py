@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from fedlab_core.figures import MIN_ALT
+from fedlab_book.figures import MIN_ALT
 from tools import paths
 from tools.execute import copy_of, sources
 from tools.exercises import blank, pairs
@@ -160,7 +160,7 @@ def test_every_picture_follows_the_page(path: Path, copy: Path):
         for output in cell.outputs
         if {"image/png", "image/svg+xml"} & set(output.get("data", {}))
     ]
-    assert fixed == [], "show figures with fedlab_core.figures.show"
+    assert fixed == [], "show figures with fedlab_book.figures.show"
 
 
 @chapters

@@ -165,8 +165,8 @@ def test_stored_references_do_not_matter_and_everything_else_does(repo):
     marks = {mark, execute.fingerprint(source, repo, {"rounds": 2})}
     (repo / "requirements.lock").write_text("torch==1\n")
     marks.add(execute.fingerprint(source, repo, {}))
-    (repo / "book_checks").mkdir()
-    (repo / "book_checks" / "__init__.py").write_text("")
+    (repo / "fedlab_book").mkdir()
+    (repo / "fedlab_book" / "__init__.py").write_text("")
     marks.add(execute.fingerprint(source, repo, {}))
     (repo / "results").mkdir()
     (repo / "results" / "one.jsonl").write_text(json.dumps({"accuracy": 1}))

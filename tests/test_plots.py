@@ -6,10 +6,10 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from fedlab_core import figures, plots
+from fedlab_book import figures, plots
 from fedlab_core.data import Dataset
 from fedlab_core.partition import Partition, dirichlet
-from fedlab_core.scenario import (
+from fedlab_core.partition.scenarios import (
     FEDCOLLAB_ANGLES,
     Scenario,
     fedcollab_concept_shift,

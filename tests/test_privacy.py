@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedlab_core.analysis.privacy import STEP, noisy, noisy_mean, secure_sum
 from fedlab_core.errors import InputError
-from fedlab_core.privacy import STEP, noisy, noisy_mean, secure_sum
 
 
 def generator(seed=0):

@@ -10,7 +10,7 @@ from fedlab_core import partition
 from fedlab_core.data import Dataset
 from fedlab_core.errors import InputError
 from fedlab_core.partition import FEDCOLLAB_LABEL_SHIFT, Partition, dirichlet, iid
-from fedlab_core.scenario import (
+from fedlab_core.partition.scenarios import (
     FEDCOLLAB_ANGLES,
     KINDS,
     Scenario,

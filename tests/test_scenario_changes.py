@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torchvision.transforms import InterpolationMode
 
 from fedlab_core.partition import Partition
-from fedlab_core.scenario import (
+from fedlab_core.partition.scenarios import (
     Scenario,
     corrupted,
     fedcollab_concept_shift,

@@ -6,9 +6,10 @@ import pytest
 from torch import Tensor
 
 import fedlab_core as fl
-from fedlab_core import engine, runs, tree
-from fedlab_core.local import Batch, Given, Net, cross_entropy
-from fedlab_core.settings import kind, merge
+from fedlab_core import engine, tree
+from fedlab_core.client.local import Batch, Given, Net, cross_entropy
+from fedlab_core.engine.batching import kind, merge
+from fedlab_core.rounds import play as runs
 from fedlab_core.tree import Tree
 
 

@@ -15,7 +15,7 @@ import fedlab_core
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("fedlab_core", "experiments", "book_checks")
+PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_book")
 FIVE_LINES = """
 import fedlab_core as fl
 data = fl.load("letters", n_train=200, n_test=50)

@@ -1,8 +1,8 @@
 import ipywidgets as W
 import pytest
 
-from fedlab_core import figures, widgets
-from fedlab_core.widgets import Axis, frames
+from fedlab_book import figures, widgets
+from fedlab_book.widgets import Axis, frames
 
 
 class Drawer:

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from fedlab_core.figures import PALETTE
+from fedlab_book.figures import PALETTE
 
 _PAPER, _INK, _QUIET = "#fffefb", "#1f2328", "#57606a"
 # Five clients as in the logo: where across, how large, which colour.

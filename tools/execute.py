@@ -1,7 +1,7 @@
 """Execute every notebook once; the copies are what the site shows and nbval checks.
 
 A copy is kept as long as nothing that determines its outputs has changed: the notebook,
-the core, the experiments, the checks, the results it reads, the lock file, the
+the three packages, the results it reads, the lock file, the
 parameters, and the versions of Python and PyTorch. A cell that fails ends the build and
 leaves no copy.
 """
@@ -39,8 +39,8 @@ ALONE = {"how_fast.ipynb"}  # what measures time has no neighbour
 CELL_TIMEOUT_S = 600
 DETERMINING = (
     "fedlab_core/**/*.py",
-    "experiments/**/*.py",
-    "book_checks/**/*.py",
+    "fedlab_ledger/**/*.py",
+    "fedlab_book/**/*.py",
     "results/**/*",
     "notebooks/*.csv",
     "requirements.lock",

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from fedlab_core import letters as _letters
+from fedlab_core.data import strokes as _letters
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.errors import require
 
@@ -16,7 +16,7 @@ def letters(
     angle: float = 0.0,
     seed: int = 0,
 ) -> Dataset:
-    """The built-in task (see `fedlab_core.letters`), training and test drawn apart."""
+    """The built-in task (see `data.strokes`), training and test drawn apart."""
     require(min(n_train, n_test) > 0, "letters: n_train and n_test must be positive")
     require(noise >= 0, f"letters: noise must be 0 or more, not {noise}")
     draw = partial(_letters.letters, noise=noise, angle=angle)

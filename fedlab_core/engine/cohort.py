@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.engine.captured import affordable, captured
+from fedlab_core.client.local import Given, Local
+from fedlab_core.engine.graphs import affordable, captured
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.network import Network, shared
 from fedlab_core.engine.parts import in_parts
@@ -15,7 +16,6 @@ from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import Stage
 from fedlab_core.engine.step import first_memories
 from fedlab_core.errors import require
-from fedlab_core.local import Given, Local
 from fedlab_core.tree import Tree, adjacent, take
 
 ENGINES = ("looped", "stacked")

@@ -10,10 +10,10 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local
 from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
-from fedlab_core.local import Batch, Given, Local
 from fedlab_core.tree import Tree, copied, stack
 
 _LAST = torch.channels_last

@@ -6,9 +6,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.client.local import Batch, Given, Loss
 from fedlab_core.errors import require
-from fedlab_core.layers import BatchNorm, Dropout
-from fedlab_core.local import Batch, Given, Loss
+from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.tree import Tree
 
 # These draw from the global generator, or write their statistics in place.
@@ -23,7 +23,7 @@ class Network:
         require(
             not own,
             f"{', '.join(sorted(own))} cannot train many clients alike: "
-            "use Dropout and BatchNorm of fedlab_core.layers",
+            "use Dropout and BatchNorm of fedlab_core.models.layers",
         )
         self.given, self.bf16 = model, bf16
         self.others: list[Network] = []

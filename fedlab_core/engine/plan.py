@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Local, Range, bounds
 from fedlab_core.keys import bits_at, fold, keys_of, uniform
-from fedlab_core.local import Local, Range, bounds
 
 # What a key is for.
 _ORDER, _DRAWS, _CAP, _ITERATIONS = range(4)

@@ -8,10 +8,10 @@ the steps are called one by one, each on exactly the clients that have steps lef
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local
 from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
-from fedlab_core.local import Batch, Given, Local
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, leaves, slopes
 
 Gave = tuple[Tree, Tree, Tensor]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Given, Local
 from fedlab_core.engine.network import Network
-from fedlab_core.local import Given, Local
 from fedlab_core.tree import Tree
 
 # What the engine keeps in a client's memory beside what its rule keeps there.

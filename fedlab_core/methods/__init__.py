@@ -4,25 +4,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fedlab_core.local import Local
-from fedlab_core.method import Method
-from fedlab_core.methods.adaptive import fedadam, fedavgm
-from fedlab_core.methods.clustering import cfl, fesem, ifca, kmeans
-from fedlab_core.methods.distill import fedbe, feddf, server_ft
-from fedlab_core.methods.fedavg import Equal, fedavg, local_only
-from fedlab_core.methods.fedcollab import fedcollab
-from fedlab_core.methods.feddc import feddc
-from fedlab_core.methods.feddisco import feddisco
-from fedlab_core.methods.feddyn import feddyn
-from fedlab_core.methods.fedimpro import fedimpro
-from fedlab_core.methods.fedlaw import attentive, fedlaw, fedlaw_swa, gws, shrunk
-from fedlab_core.methods.fednova import fednova
-from fedlab_core.methods.fedprox import fedprox
-from fedlab_core.methods.moon import moon
-from fedlab_core.methods.personal import ditto, finetune, per_fedavg, pfedme
-from fedlab_core.methods.qfedavg import qfedavg
-from fedlab_core.methods.rfedavg import rfedavg, rfedavg_plus
-from fedlab_core.methods.scaffold import scaffold
+from fedlab_core.client.local import Local
+from fedlab_core.methods import (
+    adaptive,
+    clustering,
+    distill,
+    fedavg,
+    fedcollab,
+    feddc,
+    feddisco,
+    feddyn,
+    fedimpro,
+    fedlaw,
+    fednova,
+    fedprox,
+    moon,
+    personal,
+    qfedavg,
+    rfedavg,
+    scaffold,
+)
+from fedlab_core.rounds.method import Method
 
 
 @dataclass(frozen=True)
@@ -31,51 +33,52 @@ class Entry:
 
     make: Callable[..., Method]
     paper: str
-    proof: str
+    tested: str  # by tests/methods/test_NAME.py
+
+    @property
+    def proof(self) -> str:
+        """Where the test is."""
+        return f"tests/methods/test_{self.tested}.py"
 
     def __call__(self, *arguments, **options) -> Method:
         return self.make(*arguments, **options)
 
 
-def _entries(proof: str, paper: str, **makers: Callable[..., Method]) -> dict:
-    where = f"tests/methods/test_{proof}.py"
-    names = {n.replace("_", "-"): make for n, make in makers.items()}
-    return {n: Entry(make, paper, where) for n, make in names.items()}
-
-
-_EQUAL = partial(fedavg, weigh=Equal(), name="Equal")
-_LAW, _DISTIL = "Li et al. 2023", "distill"
+_EQUAL = partial(fedavg.fedavg, weigh=fedavg.Equal(), name="Equal")
 METHODS: dict[str, Entry] = {
-    **_entries("fedavg", "McMahan et al. 2017", fedavg=fedavg, equal=_EQUAL),
-    **_entries("fedavg", "each by itself", local=local_only),
-    **_entries("feddisco", "Ye et al. 2023", feddisco=feddisco),
-    **_entries("fedlaw", _LAW, shrunk=shrunk, gws=gws, attentive=attentive),
-    **_entries("fedlaw", _LAW, fedlaw=fedlaw, fedlaw_swa=fedlaw_swa),
-    **_entries(
-        "rfedavg", "Wang et al. 2023", rfedavg=rfedavg, rfedavg_plus=rfedavg_plus
-    ),
-    **_entries("fedimpro", "Tang et al. 2024", fedimpro=fedimpro),
-    **_entries("fedcollab", "Bao et al. 2023", fedcollab=fedcollab),
-    **_entries("baselines", "Li et al. 2020", fedprox=fedprox),
-    **_entries("baselines", "Karimireddy et al. 2020", scaffold=scaffold),
-    **_entries("baselines", "Acar et al. 2021", feddyn=feddyn),
-    **_entries("baselines", "Gao et al. 2022", feddc=feddc),
-    **_entries("baselines", "Li et al. 2021", moon=moon),
-    **_entries("baselines", "Wang et al. 2020", fednova=fednova),
-    **_entries("baselines", "Hsu et al. 2019", fedavgm=fedavgm),
-    **_entries("baselines", "Reddi et al. 2021", fedadam=fedadam),
-    **_entries("baselines", "Li et al. 2020", q_fedavg=qfedavg),
-    **_entries(_DISTIL, "Lin et al. 2020", feddf=feddf),
-    **_entries(_DISTIL, "Chen and Chao 2021", fedbe=fedbe),
-    **_entries(_DISTIL, _LAW, server_ft=server_ft),
-    **_entries("clustering", "Ghosh et al. 2020", ifca=ifca),
-    **_entries("clustering", "Sattler et al. 2021", cfl=cfl),
-    **_entries("clustering", "Long et al. 2022", fesem=fesem),
-    **_entries("clustering", "Ghosh et al. 2019", kmeans=kmeans),
-    **_entries("personal", "fine-tuning", finetune=finetune),
-    **_entries("personal", "Fallah et al. 2020", per_fedavg=per_fedavg),
-    **_entries("personal", "Dinh et al. 2020", pfedme=pfedme),
-    **_entries("personal", "Li et al. 2021", ditto=ditto),
+    "fedavg": Entry(fedavg.fedavg, "McMahan et al. 2017", "fedavg"),
+    "equal": Entry(_EQUAL, "McMahan et al. 2017", "fedavg"),
+    "local": Entry(fedavg.local_only, "each by itself", "fedavg"),
+    "feddisco": Entry(feddisco.feddisco, "Ye et al. 2023", "feddisco"),
+    "shrunk": Entry(fedlaw.shrunk, "Li et al. 2023", "fedlaw"),
+    "gws": Entry(fedlaw.gws, "Li et al. 2023", "fedlaw"),
+    "attentive": Entry(fedlaw.attentive, "Li et al. 2023", "fedlaw"),
+    "fedlaw": Entry(fedlaw.fedlaw, "Li et al. 2023", "fedlaw"),
+    "fedlaw-swa": Entry(fedlaw.fedlaw_swa, "Li et al. 2023", "fedlaw"),
+    "rfedavg": Entry(rfedavg.rfedavg, "Wang et al. 2023", "rfedavg"),
+    "rfedavg-plus": Entry(rfedavg.rfedavg_plus, "Wang et al. 2023", "rfedavg"),
+    "fedimpro": Entry(fedimpro.fedimpro, "Tang et al. 2024", "fedimpro"),
+    "fedcollab": Entry(fedcollab.fedcollab, "Bao et al. 2023", "fedcollab"),
+    "fedprox": Entry(fedprox.fedprox, "Li et al. 2020", "baselines"),
+    "scaffold": Entry(scaffold.scaffold, "Karimireddy et al. 2020", "baselines"),
+    "feddyn": Entry(feddyn.feddyn, "Acar et al. 2021", "baselines"),
+    "feddc": Entry(feddc.feddc, "Gao et al. 2022", "baselines"),
+    "moon": Entry(moon.moon, "Li et al. 2021", "baselines"),
+    "fednova": Entry(fednova.fednova, "Wang et al. 2020", "baselines"),
+    "fedavgm": Entry(adaptive.fedavgm, "Hsu et al. 2019", "baselines"),
+    "fedadam": Entry(adaptive.fedadam, "Reddi et al. 2021", "baselines"),
+    "q-fedavg": Entry(qfedavg.qfedavg, "Li et al. 2020", "baselines"),
+    "feddf": Entry(distill.feddf, "Lin et al. 2020", "distill"),
+    "fedbe": Entry(distill.fedbe, "Chen and Chao 2021", "distill"),
+    "server-ft": Entry(distill.server_ft, "Li et al. 2023", "distill"),
+    "ifca": Entry(clustering.ifca, "Ghosh et al. 2020", "clustering"),
+    "cfl": Entry(clustering.cfl, "Sattler et al. 2021", "clustering"),
+    "fesem": Entry(clustering.fesem, "Long et al. 2022", "clustering"),
+    "kmeans": Entry(clustering.kmeans, "Ghosh et al. 2019", "clustering"),
+    "finetune": Entry(personal.finetune, "fine-tuning", "personal"),
+    "per-fedavg": Entry(personal.per_fedavg, "Fallah et al. 2020", "personal"),
+    "pfedme": Entry(personal.pfedme, "Dinh et al. 2020", "personal"),
+    "ditto": Entry(personal.ditto, "Li et al. 2021", "personal"),
 }
 
 

@@ -40,15 +40,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
-from fedlab_core.local import Local
-from fedlab_core.method import Groups, Homes, Losses, Method, Regrouping, Weigh
 from fedlab_core.methods.fedavg import Equal, fedavg, local_only
 from fedlab_core.metrics import coherence
-from fedlab_core.runs import run
+from fedlab_core.rounds.method import Groups, Homes, Losses, Method, Regrouping, Weigh
+from fedlab_core.rounds.play import run
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, flatten, take
-from fedlab_core.world import World
 
 LINKAGES = ("complete", "single")
 

@@ -21,8 +21,8 @@ from torch.nn import functional as F
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, keys_of, random_bits
 from fedlab_core.models import initial_state
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, add, leaves, slopes, take
-from fedlab_core.world import World
 
 Features = Callable[[Tensor], Tensor]
 _SPLIT, _BATCH, _FIRST = 0xD15C0, 0xD15C1, 0xD15C2  # what a key is for

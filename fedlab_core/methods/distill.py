@@ -36,15 +36,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.client.local import Batch, Given, Local, Loss, Net, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, normal
-from fedlab_core.local import Batch, Given, Local, Loss, Net, cross_entropy
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import logits
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import (
     Tree,
     copied,
@@ -56,7 +57,6 @@ from fedlab_core.tree import (
     take,
     weighted_sum,
 )
-from fedlab_core.world import World
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
 _STEPS, _SAMPLE = range(2)  # what a key is for

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.local import Local
-from fedlab_core.method import (
+from fedlab_core.client.local import Local
+from fedlab_core.rounds.method import (
     Gathered,
     Groups,
     Members,
@@ -30,8 +30,8 @@ from fedlab_core.method import (
     everyone,
     nobody,
 )
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
-from fedlab_core.world import World
 
 
 @dataclass(frozen=True)

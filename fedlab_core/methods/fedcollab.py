@@ -31,12 +31,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Local
 from fedlab_core.errors import require
-from fedlab_core.local import Local
-from fedlab_core.method import Groups, Homes, Method
 from fedlab_core.methods.collab_distance import distances
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.world import World
+from fedlab_core.rounds.method import Groups, Homes, Method
+from fedlab_core.rounds.worlds import World
 
 Matrix = Tensor | np.ndarray | Sequence[Sequence[float]]
 Sizes = Tensor | np.ndarray | Sequence[int] | Sequence[float]

@@ -24,13 +24,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, cross_entropy
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.methods.feddyn import inner
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, named, prefixed, weighted_sum
-from fedlab_core.world import World
 
 
 def no_drift(start: Tree, sent: Tree) -> Tree:

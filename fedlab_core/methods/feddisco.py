@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Local
 from fedlab_core.errors import require
-from fedlab_core.local import Local
-from fedlab_core.method import Members, Method
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import DISCREPANCIES, discrepancy
+from fedlab_core.rounds.method import Members, Method
 
 
 def disco_weights(n: Tensor, d: Tensor, a: float, b: float) -> Tensor:

@@ -28,13 +28,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, cross_entropy
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedprox import apart
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, named, prefixed, weighted_sum
-from fedlab_core.world import World
 
 
 def inner(a: Tree, b: Tree) -> Tensor:

@@ -30,14 +30,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.client.local import Batch, Given, Local, Net, entropies
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
-from fedlab_core.local import Batch, Given, Local, Net, entropies
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics.scores import evaluating
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
-from fedlab_core.world import World
 
 
 def statistics(start: Tree, sent: Tree) -> Tree:

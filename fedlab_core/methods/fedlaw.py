@@ -44,14 +44,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
-from fedlab_core.local import Batch, Given, Local, cross_entropy
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.descent import Adam
 from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import (
     Tree,
     as_tree,
@@ -62,7 +63,6 @@ from fedlab_core.tree import (
     take,
     weighted_sum,
 )
-from fedlab_core.world import World
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
 _NOTHING = Given({}, {}, {})

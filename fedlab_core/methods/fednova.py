@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Local
 from fedlab_core.errors import require
-from fedlab_core.local import Local
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
-from fedlab_core.world import World
 
 
 def effective_steps(steps: Tensor, momentum: float | None) -> Tensor:

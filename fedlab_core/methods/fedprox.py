@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, cross_entropy
-from fedlab_core.method import Method
 from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.rounds.method import Method
 from fedlab_core.tree import Tree
 
 

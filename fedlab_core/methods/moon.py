@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.client.local import Batch, Given, Local, Net, entropies
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, entropies
-from fedlab_core.method import Method
 from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.rounds.method import Method
 from fedlab_core.tree import Tree, named, prefixed
 
 

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy, entropies
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Given, Local, Net, cross_entropy, entropies
-from fedlab_core.method import Method, Personal
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
+from fedlab_core.rounds.method import Method, Personal
 from fedlab_core.tree import Tree, named, prefixed
 
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from fedlab_core.client.local import Exchange, Local, losses
 from fedlab_core.errors import require
-from fedlab_core.local import Exchange, Local, losses
-from fedlab_core.method import Gathered, Method, Next
 from fedlab_core.methods.fedavg import Equal, fedavg
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, flatten, weighted_sum
-from fedlab_core.world import World
 
 
 @dataclass(frozen=True)

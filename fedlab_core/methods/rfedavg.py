@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.client.local import Batch, Exchange, Given, Local, Net, entropies
 from fedlab_core.errors import require
-from fedlab_core.local import Batch, Exchange, Given, Local, Net, entropies
-from fedlab_core.method import Method
 from fedlab_core.methods.fedavg import Equal, fedavg
+from fedlab_core.rounds.method import Method
 from fedlab_core.tree import Tree
 
 

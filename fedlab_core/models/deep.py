@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from fedlab_core.layers import Dropout
+from fedlab_core.models.layers import Dropout
 from fedlab_core.models.split import Point, Shape, Split, cut, flat, needs
 
 

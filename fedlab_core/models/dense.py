@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.layers import BatchNorm
+from fedlab_core.models.layers import BatchNorm
 from fedlab_core.models.split import Point, Shape, Split, cut, needs
 
 

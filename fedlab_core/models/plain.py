@@ -8,7 +8,7 @@ from math import prod
 
 from torch import nn
 
-from fedlab_core.layers import BatchNorm, Dropout
+from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.models.split import Point, Shape, Split, cut, flat, needs
 
 

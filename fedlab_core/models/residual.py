@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.layers import BatchNorm
+from fedlab_core.models.layers import BatchNorm
 from fedlab_core.models.split import Point, Shape, Split, cut, needs
 
 Norm = Callable[[int], nn.Module]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.layers import Dropout
+from fedlab_core.models.layers import Dropout
 from fedlab_core.models.split import Point, Shape, Split, cut
 
 PADDING = 0

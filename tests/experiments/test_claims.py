@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import CLAIMS, PAPERS, TABLES
+from fedlab_ledger.papers import CLAIMS, PAPERS, TABLES
 
 ALL = [claim for claims in CLAIMS.values() for claim in claims]
 

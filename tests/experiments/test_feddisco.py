@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from experiments import TABLES
-from experiments.feddisco import CLAIMS, ablations, tables
-from experiments.feddisco.worlds import METHODS
-from fedlab_core.ledger import Cell, Setting
-from fedlab_core.ledger.build import data_of, scenario_of
+from fedlab_ledger import Cell, Setting
+from fedlab_ledger.build import data_of, scenario_of
+from fedlab_ledger.papers import TABLES
+from fedlab_ledger.papers.feddisco import CLAIMS, ablations, tables
+from fedlab_ledger.papers.feddisco.worlds import METHODS
 
 # Printed in parentheses in Table 2: what Disco adds, method by method
 GAINS = {

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from experiments import TABLES
-from experiments.fedlaw import CLAIMS, tables
-from experiments.fedlaw.worlds import Place, methods, scales
-from fedlab_core.ledger import Cell, Setting
+from fedlab_ledger import Cell, Setting
+from fedlab_ledger.papers import TABLES
+from fedlab_ledger.papers.fedlaw import CLAIMS, tables
+from fedlab_ledger.papers.fedlaw.worlds import Place, methods, scales
 
 
 def at(path: str, row: str, column: str) -> Cell:

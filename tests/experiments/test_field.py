@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import field
-from fedlab_core.compose import compose
 from fedlab_core.errors import InputError
-from fedlab_core.ledger.build import data_of, method_of, run_of
-from fedlab_core.ledger.cells import Setting
-from fedlab_core.runs import run_all
+from fedlab_core.methods.combined import compose
+from fedlab_core.rounds.play import run_all
+from fedlab_ledger.build import data_of, method_of, run_of
+from fedlab_ledger.cells import Setting
+from fedlab_ledger.papers import field
 
 HOME = {(c.row, c.column): c for c in field.TABLES[0].cells}
 COMPOSED = {(c.row, c.column): c for c in field.TABLES[1].cells}

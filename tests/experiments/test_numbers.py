@@ -8,13 +8,13 @@ import itertools
 import numpy as np
 import pytest
 
-from experiments import TABLES
-from experiments.fedcollab import tables as collab
-from experiments.fedimpro import tables as impro
-from experiments.fedimpro.worlds import ARMS
-from experiments.rfedavg.tables import COLUMNS
 from fedlab_core import models
-from fedlab_core.ledger import Cell
+from fedlab_ledger import Cell
+from fedlab_ledger.papers import TABLES
+from fedlab_ledger.papers.fedcollab import tables as collab
+from fedlab_ledger.papers.fedimpro import tables as impro
+from fedlab_ledger.papers.fedimpro.worlds import ARMS
+from fedlab_ledger.papers.rfedavg.tables import COLUMNS
 
 
 def at(path: str, row: str, column: str) -> Cell:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from fedlab_core.ledger.observers import watching
+from fedlab_ledger.observers import watching
 
 
 def trained(low: float, high: float) -> Any:

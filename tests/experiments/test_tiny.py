@@ -2,9 +2,9 @@
 
 import pytest
 
-from experiments import PAPERS
-from fedlab_core.ledger import Store, jobs, play_all
-from fedlab_core.ledger.store import Found
+from fedlab_ledger import Store, jobs, play_all
+from fedlab_ledger.papers import PAPERS
+from fedlab_ledger.store import Found
 
 HAVE = {paper: [c for t in ts for c in t.cells] for paper, ts in PAPERS.items()}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fedlab_core import Dataset, World, build, iid, world
-from fedlab_core.world import Proxy
+from fedlab_core.rounds.worlds import Proxy
 
 
 @pytest.fixture(scope="module")

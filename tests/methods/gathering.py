@@ -5,9 +5,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from fedlab_core.method import Gathered, Members, Next
+from fedlab_core.rounds.method import Gathered, Members, Next
+from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
-from fedlab_core.world import World
 
 
 def gathered(models: Tree, weights: Tensor, before: Tree | Next | None = None, **more):

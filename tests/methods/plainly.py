@@ -8,9 +8,9 @@ from torch import Tensor
 
 from fedlab_core import Local, Method, Run, World, run_all
 from fedlab_core.engine import Client, batch_order
-from fedlab_core.history import Round, draw_participants
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
+from fedlab_core.rounds.history import Round, draw_participants
 from tests.reference import fedavg
 
 ROUNDS, SEED = 3, 7

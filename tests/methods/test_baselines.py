@@ -12,7 +12,7 @@ import pytest
 
 import fedlab_core as fl
 from fedlab_core import Equal, Local, Method, tree
-from fedlab_core.method import Next
+from fedlab_core.rounds.method import Next
 from tests.methods.plainly import LOCAL, Setting, agree, differ, played, setting
 from tests.reference import (
     fedadam,

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from fedlab_core import BySize, Local, Partition, World, build, fedavg, load, run, world
 from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
-from fedlab_core.method import Next, Regrouping
 from fedlab_core.methods.clustering import (
     CFL,
     IFCA,
@@ -36,6 +35,7 @@ from fedlab_core.methods.clustering import (
 from fedlab_core.methods.fedavg import Equal, local_only
 from fedlab_core.methods.fedprox import fedprox
 from fedlab_core.models import initial_state
+from fedlab_core.rounds.method import Next, Regrouping
 from tests.methods.plainly import LOCAL, SEED, played, same, setting
 from tests.reference import clustering as plain
 

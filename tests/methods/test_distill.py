@@ -9,17 +9,7 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, kl_div
 
-from fedlab_core import (
-    BySize,
-    Local,
-    World,
-    build,
-    fedavg,
-    iid,
-    run,
-    tree,
-    world,
-)
+from fedlab_core import BySize, Local, World, build, fedavg, iid, run, tree, world
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, normal
@@ -35,7 +25,7 @@ from fedlab_core.methods.distill import (
     sampled,
     server_ft,
 )
-from fedlab_core.world import Proxy
+from fedlab_core.rounds.worlds import Proxy
 from tests.methods.at_server import (
     arguments_of,
     at_the_server,

@@ -26,11 +26,11 @@ from fedlab_core import (
     world,
 )
 from fedlab_core.engine import Client, batch_order
-from fedlab_core.history import draw_participants
 from fedlab_core.keys import derive_seed
-from fedlab_core.method import Members
 from fedlab_core.methods.fedavg import Average
 from fedlab_core.models import initial_state
+from fedlab_core.rounds.history import draw_participants
+from fedlab_core.rounds.method import Members
 from tests.methods.gathering import gathered
 from tests.reference import fedavg as plain
 

@@ -8,19 +8,9 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from fedlab_core import (
-    BySize,
-    Local,
-    World,
-    build,
-    iid,
-    run,
-    tree,
-    world,
-)
+from fedlab_core import BySize, Local, World, build, iid, run, tree, world
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
-from fedlab_core.method import Groups, Members
 from fedlab_core.methods.fedlaw import (
     Law,
     LawSwa,
@@ -31,7 +21,8 @@ from fedlab_core.methods.fedlaw import (
     gws,
     shrunk,
 )
-from fedlab_core.world import Proxy
+from fedlab_core.rounds.method import Groups, Members
+from fedlab_core.rounds.worlds import Proxy
 from tests.methods.at_server import (
     FEW,
     at_the_server,

@@ -7,7 +7,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core.engine import Client, survey
-from fedlab_core.engine.survey import _some
+from fedlab_core.engine.means import _some
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.rfedavg import Clipped, Others, delta

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from fedlab_core import dirichlet
+from fedlab_core.analysis import bounds as theory
+from fedlab_core.analysis.bounds import Constants, Problem
 from fedlab_core.errors import InputError
-from fedlab_core.metrics import bound as theory
 from fedlab_core.metrics import discrepancy
-from fedlab_core.metrics.bound import Constants, Problem
 from tests.reference import feddisco as plain
 
 seeds = st.integers(0, 10_000)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from fedlab_core.analysis import Traffic, cost_table, traffic
 from fedlab_core.errors import InputError
-from fedlab_core.metrics import Traffic, cost_table, traffic
 
 MODEL = {"w": torch.zeros(10, 4), "b": torch.zeros(4)}  # 44 numbers
 DELTA = {"delta": torch.zeros(512)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedlab_core import metrics
+from fedlab_core import analysis
 from fedlab_core.errors import InputError
 
 
@@ -20,36 +20,36 @@ def two_clients():
 
 def test_each_grouping_by_hand():
     """Each is half the difference from the mean: 5, 1, 2 and 0."""
-    got = metrics.layer_divergence(two_clients(), by="tensor")
+    got = analysis.layer_divergence(two_clients(), by="tensor")
     assert list(got.values()) == [5, 1, 2, 0]
-    got = metrics.layer_divergence(two_clients())
+    got = analysis.layer_divergence(two_clients())
     assert got == {
         "features.0": pytest.approx(26**0.5), "features.3": 2, "head": 0,
     }  # fmt: skip
-    got = metrics.layer_divergence(two_clients(), by="part")
+    got = analysis.layer_divergence(two_clients(), by="part")
     assert got == {"features": pytest.approx(30**0.5), "head": 0}
-    assert metrics.mean_divergence(two_clients()) == pytest.approx(30**0.5)
+    assert analysis.mean_divergence(two_clients()) == pytest.approx(30**0.5)
 
 
 def test_another_centre():
     """From the second client: distances (10, 0), (2, 0), (4, 0), (0, 0), halved."""
     states = two_clients()
     centre = {n: v[1] for n, v in states.items()}
-    got = metrics.layer_divergence(states, centre, by="tensor")
+    got = analysis.layer_divergence(states, centre, by="tensor")
     assert list(got.values()) == [5, 1, 2, 0]
     whole = (100 + 4 + 16) ** 0.5
-    assert metrics.mean_divergence(states, centre) == pytest.approx(whole / 2)
-    assert metrics.divergence(states, centre).tolist() == pytest.approx([whole, 0])
+    assert analysis.mean_divergence(states, centre) == pytest.approx(whole / 2)
+    assert analysis.divergence(states, centre).tolist() == pytest.approx([whole, 0])
 
 
 def test_parameters_at_the_root_are_layers_of_their_own():
     states = {"w": torch.tensor([[0.0], [2.0]]), "b": torch.tensor([0.0, 4.0])}
-    assert metrics.layer_divergence(states) == {"w": 1, "b": 2}
+    assert analysis.layer_divergence(states) == {"w": 1, "b": 2}
 
 
 def test_curves_relative_to_their_peak():
     curves = {"low": [2, 4, 1], "high": np.array([3.0, 0]), "z": [0]}
-    got = metrics.relative_to_peak(curves)
+    got = analysis.relative_to_peak(curves)
     assert got["low"].tolist() == [0.5, 1, 0.25]
     assert got["high"].tolist() == [1, 0]
     assert got["z"].tolist() == [0]
@@ -59,4 +59,4 @@ def test_an_unknown_grouping_is_refused():
     with pytest.raises(
         InputError, match="unknown grouping 'block': choose from tensor"
     ):
-        metrics.layer_divergence(two_clients(), by="block")
+        analysis.layer_divergence(two_clients(), by="block")

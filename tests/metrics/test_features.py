@@ -6,8 +6,8 @@ import torch
 from scipy.spatial.distance import pdist, squareform
 
 from fedlab_core import build, tree
+from fedlab_core.analysis import mean_features, mmd, regulariser, spread
 from fedlab_core.errors import InputError
-from fedlab_core.metrics import mean_features, mmd, regulariser, spread
 from fedlab_core.models import initial_state
 
 CORNERS = torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]])

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import metrics, tree
+from fedlab_core import analysis, metrics, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import critical_round
 
@@ -83,7 +83,7 @@ def test_the_decrease_is_cosines_times_lengths(cohort):
     states, start, weights = cohort
     found = metrics.taylor_decrease(states, start, weights, lr=0.3)
     cosine = metrics.coherence(states, start)
-    length = metrics.divergence(states, start)
+    length = analysis.divergence(states, start)
     cross = sum(
         weights[i] * weights[j] * cosine[i, j] * length[i] * length[j]
         for i in range(4)

@@ -11,8 +11,8 @@ import pytest
 from ipywidgets.embed import embed_data
 from playwright.sync_api import BrowserContext
 
-from fedlab_core.figures import canvas
-from fedlab_core.widgets import Axis, frames
+from fedlab_book.figures import canvas
+from fedlab_book.widgets import Axis, frames
 from tests.site.checks import AXE
 from tools import page as parts
 from tools import paths, site_files, visit

@@ -1,0 +1,74 @@
+"""Answers to the book's exercises, checked: `check("2.1", my_function)`.
+
+A check knows what a right answer does, not how it is written: it compares with numbers
+worked out here from the definitions, and uses nothing of `fedlab_core`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fedlab_book.checks import (
+    averaging,
+    disco_bound,
+    fedcollab,
+    feddisco,
+    fedimpro,
+    fedlaw,
+    field,
+    rfedavg,
+)
+from fedlab_book.checks._tools import TODO, Answer, Blank, fail
+
+__all__ = ["check"]
+
+_SPECS: dict[str, Callable[[Answer], str]] = {
+    "1.1": averaging.average,
+    "1.2": averaging.size_weights,
+    "1.3": averaging.dirichlet_split,
+    "1.4": averaging.communication,
+    "2.1": feddisco.kl_to_uniform,
+    "2.2": feddisco.disco_weights,
+    "2.3": feddisco.unbiased_weight,
+    "2.4": feddisco.best_mixing,
+    "3.1": disco_bound.denominator,
+    "3.2": disco_bound.two_constants,
+    "3.3": disco_bound.drift_needed,
+    "3.4": disco_bound.hide,
+    "4.1": fedlaw.shrink,
+    "4.2": fedlaw.slopes,
+    "4.3": fedlaw.after_rescaling,
+    "4.4": fedlaw.critical_point,
+    "5.1": rfedavg.linear_mmd,
+    "5.2": rfedavg.targets,
+    "5.3": rfedavg.pull_and_rest,
+    "5.4": rfedavg.relative_spread,
+    "6.1": fedimpro.new_rows,
+    "6.2": fedimpro.needed,
+    "6.3": fedimpro.statistics_bill,
+    "6.4": fedimpro.together,
+    "7.1": fedcollab.collaboration,
+    "7.2": fedcollab.objective,
+    "7.3": fedcollab.merge_from,
+    "7.4": fedcollab.best_merge,
+    "8.1": field.paired,
+    "8.2": field.beyond_the_sum,
+    "8.3": field.winners_curse,
+}
+
+
+def check(name: str, answer: Any) -> None:
+    """Print that the answer is right or not attempted; a wrong one raises."""
+    if name not in _SPECS:
+        raise ValueError(f"name: no exercise {name!r}; known are {', '.join(_SPECS)}")
+    try:
+        if answer is ...:
+            raise Blank(TODO)
+        if not callable(answer):
+            fail("the function itself is asked for, without calling it", got=answer)
+        verified = _SPECS[name](answer)
+    except Blank as why:
+        print(f"{name} — not attempted yet: {why}")
+    except AssertionError as wrong:
+        raise AssertionError(f"{name} — not yet: {wrong}") from wrong.__cause__
+    else:
+        print(f"{name} ✓ {verified}")

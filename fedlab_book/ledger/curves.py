@@ -1,0 +1,130 @@
+"""The curves behind a table of the ledger: a panel a group, seeds as thin lines."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from IPython.display import HTML
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedlab_book.figures import CLASSES, INK, METHODS, canvas, show, styled
+from fedlab_book.ledger.markup import place
+from fedlab_ledger.book import Book, grouped
+from fedlab_ledger.cells import Table
+from fedlab_ledger.show import Shown
+
+_POINTS = 80  # of a drawn curve: more cannot be told apart
+_STYLES = ("-", "--", "-.", ":")
+_WIDTH, _PANEL, _LEGEND = 700, 230, 26  # pixels
+Panel = list[tuple[str, list[np.ndarray]]]
+
+
+def curves_of(book: Book, table: Table) -> HTML | None:
+    """Accuracy by round of a table's measured cells; None if there is no curve."""
+    panels = _panels(book, table)
+    if not panels:
+        return None
+    ends = "; ".join(
+        f"{name}: " + ", ".join(f"{label} {_end(runs):.1f}" for label, runs in lines)
+        for name, lines in panels.items()
+    )
+    many = max(len(runs) for lines in panels.values() for _, runs in lines)
+    alt = (
+        f"Test accuracy in percent against round behind {place(table)}, a panel for "
+        f"each of: {', '.join(panels)}; up to {many} seeds. In the last round, mean of "
+        f"the seeds: {ends}."
+    )
+    caption = (
+        "Thin lines are seeds, thick ones their mean. The axis leaves out the first "
+        "rounds' low accuracies."
+    )
+    return show(_drawn(panels), alt, caption)
+
+
+def _panels(book: Book, table: Table) -> dict[str, Panel]:
+    """The curves by group; cells that report the same runs are drawn once."""
+    panels: dict[str, Panel] = {}
+    seen: set[tuple[str, str]] = set()
+    for name, members in grouped(book.measured(table)).items():
+        lines: Panel = []
+        for label, s in members:
+            at = (s.cell.settings[s.scale].key, s.scale)
+            runs = _curves(book, s)
+            if runs and at not in seen:
+                lines.append((label, runs))
+            seen.add(at)
+        if lines:
+            scales = "/".join(dict.fromkeys(s.scale for _, s in members))
+            panels[f"{name} ({scales})"] = lines
+    return panels
+
+
+def _curves(book: Book, s: Shown) -> list[np.ndarray]:
+    lines = [[v for v in line["curve"] if v is not None] for line in book.lines(s)]
+    return [100 * np.asarray(curve) for curve in lines if len(curve) > 1]
+
+
+def _mean(runs: Sequence[np.ndarray]) -> np.ndarray:
+    shortest = min(map(len, runs))
+    return np.mean([run[:shortest] for run in runs], axis=0)
+
+
+def _end(runs: Sequence[np.ndarray]) -> float:
+    return float(np.mean([run[-1] for run in runs]))
+
+
+def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The book's colour where a method has one, another for each of the rest."""
+    own = {n: METHODS[n].color for n in labels if n in METHODS}
+    free = [c for c in CLASSES if c not in own.values()] or list(CLASSES)
+    rest = [n for n in labels if n not in own]
+    colours = own | {n: free[i % len(free)] for i, n in enumerate(rest)}
+    return {
+        n: {"color": colours[n], "linestyle": _STYLES[(i // 3) % len(_STYLES)]}
+        for i, n in enumerate(labels)
+    }
+
+
+@styled
+def _drawn(panels: dict[str, Panel]) -> Figure:
+    labels = list(dict.fromkeys(label for p in panels.values() for label, _ in p))
+    looks = _looks(labels)
+    ncols = 2 if len(panels) > 1 else 1
+    nrows = math.ceil(len(panels) / ncols)
+    legend = math.ceil(len(labels) / 3)
+    height = nrows * _PANEL + legend * _LEGEND
+    fig, axes = canvas(_WIDTH, height, nrows, ncols, squeeze=False)
+    for ax, (name, lines) in zip(axes.flat, panels.items(), strict=False):
+        _panel(ax, name, lines, looks)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for row in axes:
+        row[0].set_ylabel("accuracy (%)")
+    handles = [
+        axes.flat[0].plot([], [], linewidth=2, label=n, **looks[n])[0] for n in labels
+    ]
+    fig.legend(handles=handles, loc="outside lower left", ncols=min(3, len(labels)))
+    return fig
+
+
+def _panel(ax: Axes, name: str, lines: Panel, looks: dict[str, dict]) -> None:
+    low, high = math.inf, -math.inf
+    for label, runs in lines:
+        for run in runs:
+            ax.plot(*_thinned(run), linewidth=0.7, alpha=0.45, **looks[label])
+        mean = _mean(runs)
+        ax.plot(*_thinned(mean), linewidth=2, **looks[label])
+        later = np.concatenate([run[len(run) // 5 :] for run in runs])
+        low, high = min(low, later.min()), max(high, later.max())
+    room = 0.06 * max(high - low, 1.0)
+    ax.set(title=name, xlabel="round", ylim=(low - room, high + room))
+    ax.grid(axis="y", color=INK)
+
+
+def _thinned(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds, from 1, and values, at no more points than can be seen."""
+    n = len(run)
+    at = np.unique(np.linspace(0, n - 1, min(n, _POINTS)).round().astype(int))
+    return at + 1, run[at]

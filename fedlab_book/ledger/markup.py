@@ -1,0 +1,324 @@
+"""The ledger's tables as the book's pages show them: one line a cell, each traceable.
+
+A number of ours is a link to the line of a folded list that says which command made it.
+Tables that nobody has measured are folded, with the paper's numbers inside.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from IPython.display import HTML
+
+from fedlab_ledger.book import NAMES, Book, grouped, reasons
+from fedlab_ledger.cells import SCALES, Cell, Table
+from fedlab_ledger.claims import Judged
+from fedlab_ledger.show import NO_VERDICT, Shown, shown
+from fedlab_ledger.trace import command, lines_of, table_command, took, trace
+from fedlab_ledger.verdict import NONE, WORDS
+
+_METRICS = {
+    "best": "best round",
+    "last": "last round",
+    "acc": "last round",
+    "ipr": "share of clients that gain over training alone",
+    "rsd": "deviation of what clients gain over training alone",
+}
+_ITEM = re.compile(r"\d+\. |- ")
+_esc = html.escape
+
+
+def page(paper: str) -> str:
+    """The page of the ledger that shows a paper's tables, as a chapter links to it."""
+    return f"ledger_{paper}.html"
+
+
+def place_of(cell: Cell) -> str:
+    """Where the paper has it, in short: Table 1."""
+    return cell.where.split(";")[0].split(",")[0]
+
+
+def place(table: Table) -> str:
+    """Where the paper has it: Table 1."""
+    return place_of(table.cells[0]) or table.name
+
+
+def theirs(cell: Cell) -> str:
+    """The paper's number, accuracies with two digits, or a dash."""
+    if cell.paper_value is None:
+        return "–"
+    return f"{cell.paper_value:.2f}" if cell.unit == "%" else f"{cell.paper_value:g}"
+
+
+def number(value: float, unit: str, sign: str = "", like: float | None = None) -> str:
+    """A number of ours: percents with two digits, counts in thousands with none.
+
+    With as many digits as `like` has, if there is such a number.
+    """
+    size = value if like is None else like
+    digits = 2 if unit == "%" else 0 if unit == "bytes" or abs(size) >= 1000 else 3
+    return f"{value:{sign}.{digits}f}"
+
+
+def verdict_cell(word: str) -> str:
+    """A table's cell with a verdict, marked by more than its words."""
+    return f'<td class="fl-verdict {word.replace(" ", "-")}">{_esc(word)}</td>'
+
+
+def counted(words: Mapping[str, int], measured: object = None) -> str:
+    """Verdicts and how often they occur: 3 reproduced, 1 trend only.
+
+    Without any it was not attempted; or, if something was `measured`, not judged: the
+    paper gives no number, or a reduced scale says nothing about it alone.
+    """
+    said = (f"{n} {word}" for word, n in words.items() if n and word != NONE)
+    return ", ".join(said) or (NO_VERDICT if measured else NONE)
+
+
+def judged(rows: Sequence[Judged]) -> str:
+    """The verdicts of claims, counted."""
+    return counted({w: sum(j.verdict.word == w for j in rows) for w in WORDS})
+
+
+def grid(
+    head: Sequence[str], rows: Iterable[str], caption: str, kind: str = "fl-cells"
+) -> str:
+    """A table of ready-made rows, which scrolls sideways if it must."""
+    cells = "".join(f'<th scope="col">{_esc(name)}</th>' for name in head)
+    return (
+        f'<div class="fl-scroll"><table class="fl-table {kind}">'
+        f"<caption>{_esc(caption)}</caption><thead><tr>{cells}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def folded(summary: str, inside: str, anchor: str = "") -> str:
+    """Something that opens by a click."""
+    named = f' id="{anchor}"' if anchor else ""
+    return (
+        f'<details class="fl-fold"{named}><summary>{summary}</summary>{inside}'
+        "</details>"
+    )
+
+
+def contents(book: Book, paper: str) -> HTML:
+    """A paper's tables, what was measured of each, and the verdicts."""
+    rows = []
+    for t in book.of(paper):
+        done = book.done([t])
+        there = [f"{s} {n} of {of}" for s, (n, of) in done.items() if s != "tiny" and n]
+        link = f'<a href="#{t.name}">{_esc(place(t))}</a>'
+        rows.append(
+            f'<tr><th scope="row">{link}<br><small>{_esc(t.title)}</small></th>'
+            f"<td>{len(t.cells)}</td><td>{_esc(', '.join(there) or '–')}</td>"
+            f"<td>{_esc(counted(book.verdicts([t]), there))}</td></tr>"
+        )
+    caption = f"{NAMES.get(paper, paper)}: what was measured, by scale"
+    return HTML(grid(("table", "cells", "measured", "verdicts"), rows, caption))
+
+
+def table_of(book: Book, table: Table) -> HTML:
+    """A table beside the paper's, with its command, and how each number was made."""
+    cells = book.measured(table)
+    if not cells:
+        return HTML(_unmeasured(book, table))
+    numbers = {id(s): f"{table.name}-{i}" for i, s in enumerate(cells)}
+    rows = []
+    for name, members in grouped(cells).items():
+        unit = members[0][1].cell.unit
+        head = f"{name} ({unit})"
+        rows.append(f'<tr class="fl-group"><th colspan="5">{_esc(head)}</th></tr>')
+        rows += [_row(label, s, numbers[id(s)]) for label, s in members]
+    caption = "Mean of our seeds with its 95 % interval; each number leads to its run."
+    shown_table = grid(
+        ("", "paper", "ours", "scale, seeds", "verdict"), rows, caption
+    ).replace('<th scope="col"></th>', "<td></td>", 1)
+    rest = [s for s in book.cells(table) if s not in cells]
+    parts = [
+        f'<h3 id="{table.name}">{_esc(place(table))}. {_esc(table.title)}</h3>',
+        _made_by(book, table, cells),
+        shown_table,
+        _traces(book, table, cells, numbers),
+        _rest(table, rest) if rest else "",
+    ]
+    return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
+
+
+def _row(label: str, s: Shown, anchor: str) -> str:
+    return (
+        f'<tr><th scope="row">{_esc(label)}</th><td>{theirs(s.cell)}</td>'
+        f'<td class="fl-ours"><a href="#{anchor}">{_esc(s.ours)}</a></td>'
+        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(s.word)}</tr>"
+    )
+
+
+def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
+    """The commands that make the table, with the machines and the time."""
+    said = []
+    for scale in SCALES:
+        mine = [line for s in cells if s.scale == scale for line in book.lines(s)]
+        if mine:
+            code = f"<code>{_esc(table_command(table, scale, mine))}</code>"
+            said.append(f"{code}<br><small>{_esc(trace(mine).text)}</small>")
+    words = counted(book.verdicts([table]), said)
+    return f'<p>{_esc(words)}. Made by</p><p class="fl-command">{"<br>".join(said)}</p>'
+
+
+def _traces(
+    book: Book, table: Table, cells: Sequence[Shown], numbers: Mapping[int, str]
+) -> str:
+    at = {
+        scale: {s.cell.name: s for s in shown(table, book.tables, book.found, scale)}
+        for scale in SCALES[1:]
+    }
+    items = []
+    for s in cells:
+        text = _trace(s, book)
+        for scale, others in at.items():
+            other = others[s.cell.name]
+            if scale != s.scale and other.verdict.n:
+                text += f"<br>Also at {scale} scale: {_trace(other, book)}"
+        where = f"<strong>{_esc(s.cell.row)} | {_esc(s.cell.column)}</strong>"
+        items.append(f'<li id="{numbers[id(s)]}">{where}: {text}</li>')
+    inside = f'<ul class="fl-trace">{"".join(items)}</ul>'
+    return folded(f"How each of these {len(cells)} numbers was made", inside)
+
+
+def _trace(s: Shown, book: Book) -> str:
+    lines = lines_of(s.cell, s.scale, book.found)
+    values = ", ".join(
+        f"{v['value']:g}" if v["value"] is not None else "none" for v in lines
+    )
+    seeds = ", ".join(str(v["seed"]) for v in lines)
+    c = s.cell
+    about = [
+        f"{values} (seeds {seeds}; {s.scale} scale)",
+        _METRICS.get(c.metric, c.metric),
+        f"tolerance {c.tolerance:g}",
+        f"{s.word}: {s.verdict.why}",
+        c.reading,
+    ]
+    said = ". ".join(_esc(part) for part in about if part)
+    run = f"<code>{_esc(command(c, s.scale, lines))}</code>"
+    return f"{said}.<br>{run}<br><small>{_esc(trace(lines).text)}</small>"
+
+
+def _rest(table: Table, rest: Sequence[Shown]) -> str:
+    """The cells of a measured table that were not."""
+    columns = list(dict.fromkeys(s.cell.column for s in rest))
+    names = f" of {_esc(', '.join(columns))}" if len(columns) <= 4 else ""
+    inside = _why(rest) + _papers(table)
+    return folded(f"{_many(rest)} not attempted{names}", inside)
+
+
+def _unmeasured(book: Book, table: Table) -> str:
+    cells = book.cells(table)
+    title = f"<strong>{_esc(place(table))}</strong> {_esc(table.title)}: "
+    scales = [s for s in SCALES[1:] if any(s in c.settings for c in table.cells)]
+    runs = "".join(
+        f'<p class="fl-command"><code>{_esc(table_command(table, s, []))}</code></p>'
+        for s in scales
+    )
+    inside = _why(cells) + _papers(table) + runs
+    return folded(f"{title}{_many(cells)}", inside, table.name)
+
+
+def _many(cells: Sequence[Shown]) -> str:
+    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+
+
+def _why(cells: Sequence[Shown]) -> str:
+    items = "".join(
+        f"<li>{n} of {len(cells)}: {_esc(why)}</li>"
+        for why, n in reasons(cells).items()
+    )
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _papers(table: Table) -> str:
+    """The paper's numbers in the paper's layout."""
+    rows = []
+    for row in table.rows:
+        found = [table.at(row, column) for column in table.columns]
+        values = "".join(f"<td>{theirs(c) if c else ''}</td>" for c in found)
+        rows.append(f'<tr><th scope="row">{_esc(row)}</th>{values}</tr>')
+    head = ("the paper's", *table.columns)
+    units = ", ".join(dict.fromkeys(c.unit for c in table.cells))
+    return grid(head, rows, f"The paper's numbers ({units})", "fl-papers")
+
+
+def overview(book: Book) -> HTML:
+    """One line a paper: cells, what was measured of them, verdicts, device time."""
+    rows = []
+    for paper in book.papers:
+        tables = book.of(paper)
+        done = book.done(tables)
+        there = [f"{s}: {n} of {of}" for s, (n, of) in done.items() if s != "tiny"]
+        link = f'<a href="{page(paper)}">{_esc(NAMES.get(paper, paper))}</a>'
+        many = f"{len(tables)} tables, {sum(len(t.cells) for t in tables)} cells"
+        rows.append(
+            f'<tr><th scope="row">{link}<br><small>{many}</small></th>'
+            f"<td>{'<br>'.join(there)}{_time(book, tables)}</td>"
+            f"<td>{_esc(counted(book.verdicts(tables)))}</td>"
+            f"<td>{_claims(book, paper)}</td></tr>"
+        )
+    head = ("paper", "cells measured", "their verdicts", "the claims'")
+    caption = "Every number of the five papers is a cell; small: device time in all."
+    return HTML(grid(head, rows, caption))
+
+
+def _time(book: Book, tables: Sequence[Table]) -> str:
+    seconds = book.seconds(tables)
+    return f"<br><small>{took(seconds)}</small>" if seconds else ""
+
+
+def written(text: str) -> str:
+    """The text of a docstring: paragraphs, lists with bullets or numbers."""
+    return "".join(
+        _list(block)
+        if _ITEM.match(block)
+        else f"<p>{_esc(' '.join(block.split()))}</p>"
+        for block in re.sub(r":\n(?=1\. |- )", ":\n\n", text).split("\n\n")
+    )
+
+
+def _list(block: str) -> str:
+    items = re.split(r"\n(?=\d+\. |- )", block)
+    words = [" ".join(_ITEM.sub("", item, count=1).split()) for item in items]
+    kind = "ul" if block.startswith("-") else "ol"
+    return f"<{kind}>{''.join(f'<li>{_esc(w)}</li>' for w in words)}</{kind}>"
+
+
+def _claims(book: Book, paper: str) -> str:
+    rows = book.claimed(paper)
+    return f"{_esc(judged(rows))}<br><small>of {len(rows)}</small>"
+
+
+def wide(text: str, columns: int) -> str:
+    """A row that says what the next one is about, over all columns."""
+    return f'<tr class="fl-about"><th colspan="{columns}">{text}</th></tr>'
+
+
+def gaps_of(book: Book) -> HTML:
+    """The cells at the papers' scale that are furthest from the paper's number."""
+    rows = []
+    for paper in book.papers:
+        for s in book.gaps(paper):
+            off = s.verdict.mean - (s.cell.paper_value or 0.0)
+            link = f'<a href="{page(paper)}#{s.cell.table}">{_esc(s.cell.where)}</a>'
+            where = f"{_esc(s.cell.row)} | {_esc(s.cell.column)}"
+            rows.append(wide(f"{_esc(NAMES.get(paper, paper))}, {link}: {where}", 4))
+            rows.append(
+                f"<tr><td>{theirs(s.cell)}</td>"
+                f'<td class="fl-ours">{_esc(s.ours)}</td>'
+                f"<td>{off:+.3g}<br><small>of {s.cell.tolerance:g}</small></td>"
+                f"{verdict_cell(s.verdict.word)}</tr>"
+            )
+    if not rows:
+        return HTML("<p>No cell at a paper's scale is off by more than allowed.</p>")
+    head = ("paper", "ours", "off by", "verdict")
+    caption = (
+        "At most three cells a paper, the furthest off first, in tolerances. Below how "
+        "far they are off: the tolerance."
+    )
+    return HTML(grid(head, rows, caption))

@@ -1,0 +1,152 @@
+"""The ledger at a glance: how verdicts fall, and how far ours are from the papers'."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from IPython.display import HTML
+
+from fedlab_book.figures import INK, PALETTE, canvas, look, on, show, styled
+from fedlab_book.ledger.markup import number
+from fedlab_ledger.book import NAMES, Book
+from fedlab_ledger.claims import Judged
+from fedlab_ledger.show import Shown
+from fedlab_ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
+
+_INKS = {
+    REPRODUCED: PALETTE["green"],
+    BETTER: PALETTE["blue"],
+    TREND: PALETTE["orange"],
+    NOT: PALETTE["red"],
+}
+_HATCHES = {REPRODUCED: "", BETTER: "..", TREND: "//", NOT: "xx"}
+
+
+def verdict_bars(book: Book) -> HTML:
+    """The share of each paper's measured cells that has each verdict."""
+    found = {p: book.verdicts(book.of(p)) for p in book.papers}
+    said = "; ".join(
+        f"{NAMES.get(p, p)}: "
+        + ", ".join(f"{words[w]} {w}" for w in (*_INKS, NONE) if words[w])
+        for p, words in found.items()
+    )
+    alt = f"Verdicts of all cells that were measured, a bar a paper. {said}."
+    caption = "Cells with a verdict; on the right how many have none yet."
+    return show(_bars(found), alt, caption)
+
+
+@styled
+def _bars(found: dict[str, dict[str, int]]):
+    fig, ax = canvas(640, 120 + 42 * len(found))
+    most = max(1, *(sum(w[n] for n in _INKS) for w in found.values()))
+    for i, words in enumerate(found.values()):
+        left = 0
+        for word, colour in _INKS.items():
+            n = words[word]
+            look_ = {"color": colour, "hatch": _HATCHES[word], "edgecolor": "white"}
+            ax.barh(i, n, left=left, height=0.62, linewidth=0, **look_)
+            if n >= most / 12:
+                style = {"ha": "center", "va": "center", "color": on(colour)}
+                box = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
+                ax.text(left + n / 2, i, str(n), fontweight="bold", bbox=box, **style)
+            left += n
+        ax.text(left + most / 60, i, f"{words[NONE]} not attempted", va="center")
+    for word, colour in _INKS.items():
+        ax.barh(0, 0, color=colour, hatch=_HATCHES[word], edgecolor="white", label=word)
+    ax.set_yticks(range(len(found)), [NAMES.get(p, p) for p in found])
+    ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, 1.4 * most), xlabel="cells")
+    fig.legend(loc="outside upper left", ncols=2)
+    return fig
+
+
+def against_paper(book: Book) -> HTML | None:
+    """Ours against the paper's, cells in % at the paper's scale; None without any."""
+    points = {p: _points(book, p) for p in book.papers}
+    points = {p: x for p, x in points.items() if len(x)}
+    if not points:
+        return None
+    every = np.concatenate(list(points.values()))
+    off = every[:, 1] - every[:, 0]
+    each = "; ".join(
+        f"{NAMES.get(p, p)} {len(x)} cells, mean difference "
+        f"{(x[:, 1] - x[:, 0]).mean():+.1f} points"
+        for p, x in points.items()
+    )
+    alt = (
+        "Our accuracy against the paper's in percent, a point a cell at the paper's "
+        f"scale, with the diagonal. {each}."
+    )
+    caption = (
+        f"{len(every)} cells at the paper's scale. On the line we agree; above it ours "
+        f"is higher. The median cell is {np.median(np.abs(off)):.2f} points off."
+    )
+    return show(_scatter(points), alt, caption)
+
+
+def _points(book: Book, paper: str) -> np.ndarray:
+    cells = [s for t in book.of(paper) for s in book.measured(t) if _compared(s)]
+    return np.array([(s.cell.paper_value, s.verdict.mean) for s in cells], float)
+
+
+def _compared(s: Shown) -> bool:
+    there = s.cell.paper_value is not None and np.isfinite(s.verdict.mean)
+    return there and s.scale == "paper" and s.cell.unit == "%"
+
+
+@styled
+def _scatter(points: dict[str, np.ndarray]):
+    fig, ax = canvas(460, 420)
+    every = np.concatenate(list(points.values()))
+    low, high = every.min() - 2, every.max() + 2
+    ax.axline((low, low), slope=1, color=INK, linestyle=":", linewidth=1)
+    for paper, x in points.items():
+        style = look(NAMES.get(paper, paper)) | {"linestyle": "none", "alpha": 0.75}
+        ax.plot(x[:, 0], x[:, 1], label=NAMES.get(paper, paper), **style)
+    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    ax.set(xlabel="paper (%)", ylabel="ours (%)")
+    ax.legend(loc="upper left")
+    return fig
+
+
+def gains(rows: Sequence[Judged], alt: str, caption: str) -> HTML | None:
+    """Our gains with their intervals, a line a claim, beside what the paper says.
+
+    None without any. The rows are claims about one kind of number.
+    """
+    rows = [j for j in rows if j.verdict.n]
+    if not rows:
+        return None
+    said = [f"{j.claim.sentence} {_gain(j)}" for j in rows]
+    claim = rows[0].claim
+    if claim.gain:
+        said.append(f"the paper {number(claim.gain, claim.cell.unit, '+')}")
+    return show(_gains(rows), f"{alt} {'; '.join(said)}.", caption)
+
+
+def _gain(j: Judged) -> str:
+    """A gain with its interval, if there is one, as text."""
+    v, unit = j.verdict, j.claim.cell.unit
+    interval = f" ± {number(v.half, unit)}" if math.isfinite(v.half) else ""
+    return number(v.mean, unit, "+") + interval
+
+
+@styled
+def _gains(rows: Sequence[Judged]):
+    fig, ax = canvas(640, 84 + 25 * len(rows))
+    for i, j in enumerate(rows):
+        colour = _INKS.get(j.verdict.word, INK)
+        v, fill = j.verdict, "none" if j.verdict.word in (NOT, NONE) else colour
+        half = v.half if math.isfinite(v.half) else 0.0
+        style = {"color": colour, "marker": "o", "mfc": fill, "capsize": 3}
+        ax.errorbar(v.mean, i, xerr=half, **style)
+    claim = rows[0].claim
+    ax.axvline(0, color=INK, linestyle=":", linewidth=1)
+    if claim.gain:
+        ax.axvline(claim.gain, color=PALETTE["blue"], label="the paper's gain")
+        fig.legend(loc="outside upper left")
+    ax.set_yticks(range(len(rows)), [j.claim.sentence for j in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    points = claim.cell.unit == "%"
+    ax.set_xlabel("gain (points)" if points else f"gain ({claim.cell.unit})")
+    ax.grid(axis="x")
+    return fig

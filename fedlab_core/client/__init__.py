@@ -1,0 +1,1 @@
+"""What a client does in a round, written for one client."""

@@ -1,0 +1,119 @@
+"""A run that is asked for, what is seen of each round, and what comes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from fedlab_core.client.local import Given, Local
+from fedlab_core.engine import Client, Trained
+from fedlab_core.errors import require
+from fedlab_core.metrics import Scores
+from fedlab_core.rounds.method import Method, Next
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree
+
+
+@dataclass
+class History:
+    """One row a round; `accuracy` says which of the usual three numbers it reports."""
+
+    method: str
+    seed: int
+    rows: list[dict] = field(default_factory=list)
+    states: Tree = field(default_factory=dict)  # the final model of every group
+    homes: list[int] = field(default_factory=list)  # the group of every client
+    clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
+    diverged_at: int | None = None  # the round that left numbers that are not finite
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run ended before its time, in NaN or infinity."""
+        return self.diverged_at is not None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table, with the method and the seed."""
+        return pd.DataFrame(self.rows).assign(method=self.method, seed=self.seed)
+
+    def accuracy(self, which: str = "last", k: int = 5) -> float:
+        """Test accuracy: "last" round, "best" round, or "mean" of the last k."""
+        known = which in ("last", "best", "mean")
+        require(known, f"unknown accuracy {which!r}: choose from last, best, mean")
+        curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
+        require(len(curve) > 0, "this history has no round yet")
+        require(k >= 1, f"k must be 1 or more, not {k}")
+        if which == "best":
+            return max(curve)
+        return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulation to be played: a method in a world, for some rounds, from a seed.
+
+    `participants` clients are drawn each round (all by default) from the seed alone, so
+    that every method meets the same ones. `observe` adds columns to the history: it is
+    called each round with a `Round`.
+    """
+
+    world: World
+    method: Method
+    rounds: int
+    seed: int = 0
+    participants: int | None = None
+    observe: Callable[["Round"], dict] | None = None
+    start: Tree | None = None
+    keep: str = "device"  # where clients' memories wait for their next turn, or "host"
+
+    judge_every: int = 1  # rounds between tests; the last is always judged
+
+    def __post_init__(self) -> None:
+        require(self.judge_every >= 1, "judge_every must be 1 or more")
+        require(self.rounds >= 1, f"rounds must be 1 or more, not {self.rounds}")
+        require(self.seed >= 0, f"seed must be 0 or more, not {self.seed}")
+        clients, asked = len(self.world), self.participants
+        fits = asked is None or 1 <= asked <= clients
+        require(fits, f"participants must be 1 to {clients}, not {asked}")
+        known = self.keep in ("device", "host")
+        require(known, f"keep must be device or host, not {self.keep!r}")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What an observer may look at."""
+
+    world: World
+    number: int
+    ids: list[int]
+    before: Tree  # models of all groups at the round's start
+    trained: Trained
+    weights: list[Tensor]  # one tensor a group
+    after: Tree
+    homes: list[int]  # the group of every client
+    scores: Scores | None  # of the groups' models on the whole test set
+    memory: Tree  # what the participants keep, with a client axis
+    uploads: Tree  # what they sent besides models, with a client axis
+    nexts: list[Next]  # what the servers go on with
+
+
+def draw_participants(
+    clients: int, take_part: int | None, seed: int, t: int
+) -> list[int]:
+    """The ids that take part in round t, in ascending order."""
+    if take_part is None or take_part == clients:
+        return list(range(clients))
+    rng = np.random.default_rng([seed, t, 0x5E1EC7])
+    return sorted(int(k) for k in rng.choice(clients, take_part, replace=False))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run wants trained: clients, what they are given, and how."""
+
+    cohort: list[Client]
+    given: Given
+    local: Local
+    counts: bool = True  # whether it is a round of its own

@@ -1,0 +1,155 @@
+"""Playing runs to the end: one, or many side by side as one cohort."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from fedlab_core.client.local import Given
+from fedlab_core.engine import Trained, train
+from fedlab_core.engine.batching import kind, merge
+from fedlab_core.rounds.history import History, Request, Run
+from fedlab_core.rounds.method import Method
+from fedlab_core.rounds.simulation import simulate
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree
+
+
+def run_all(
+    plays: Sequence[Run],
+    *,
+    engine: str = "auto",
+    precision: str = "float32",
+    progress: bool | None = None,
+) -> list[History]:
+    """Play several runs side by side; those that can share a cohort train as one.
+
+    Runs share a cohort when they use the same kind of model and images, and `Local`s
+    that differ in nothing but the learning rate and the numbers of their rules.
+    `engine` and `precision` are those of `train`. A progress bar counts rounds;
+    `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it.
+    """
+    pools = _pools([play.world for play in plays])
+    games = [simulate(play) for play in plays]
+    wanted = {i: next(game) for i, game in enumerate(games)}
+    done: dict[int, History] = {}
+    how = {"engine": engine, "precision": precision, "kept": {}}
+    hide = _hide_progress() if progress is None else not progress
+    with tqdm(total=sum(p.rounds for p in plays), disable=hide, unit="round") as bar:
+        while wanted:
+            answers = _answer(plays, pools, wanted, how)
+            for i in list(wanted):
+                bar.update(wanted[i].counts)
+                try:
+                    wanted[i] = games[i].send(answers[i])
+                except StopIteration as end:
+                    done[i] = end.value
+                    del wanted[i]
+    return [done[i] for i in range(len(plays))]
+
+
+def _hide_progress() -> bool | None:
+    """Hidden if FEDLAB_PROGRESS is 0; None lets tqdm see whether anyone is watching."""
+    return True if os.environ.get("FEDLAB_PROGRESS") == "0" else None
+
+
+def federate(
+    world: World, method: Method, rounds: int = 20, seed: int = 0, **options
+) -> History:
+    """Play one method for some rounds; `options` are those of `Run` and `run_all`."""
+    names = ("engine", "precision", "progress")
+    how = {k: options.pop(k) for k in names if k in options}
+    return run_all([Run(world, method, rounds, seed, **options)], **how)[0]
+
+
+run = federate
+
+
+_COPY_BYTES = 2**28  # training sets larger than this are not copied into a pool
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Training sets that fit together as one, and where each begins."""
+
+    x: Tensor
+    y: Tensor
+    begins: dict[tuple[int, int], int]
+
+
+def _data(w: World) -> tuple[int, int]:
+    return id(w.x), id(w.y)
+
+
+def _pools(worlds: Sequence[World]) -> list[_Pool]:
+    """For every world the pool it trains on; worlds that can share one do."""
+    kinds: dict[tuple, dict[tuple[int, int], World]] = {}
+    keys = []
+    for w in worlds:
+        big = _data(w) if w.x.nbytes > _COPY_BYTES else None
+        keys.append((repr(w.model), w.x.shape[1:], w.x.device, big))
+        kinds.setdefault(keys[-1], {})[_data(w)] = w
+    pools = {}
+    for key, sets in kinds.items():
+        ends = np.cumsum([len(w.x) for w in sets.values()])
+        begins = dict(zip(sets, [0, *ends.tolist()], strict=False))
+        xs, ys = ([getattr(w, a) for w in sets.values()] for a in ("x", "y"))
+        alone = len(sets) == 1
+        pools[key] = _Pool(
+            xs[0] if alone else torch.cat(xs), ys[0] if alone else torch.cat(ys), begins
+        )
+    return [pools[key] for key in keys]
+
+
+def _answer(
+    plays: Sequence[Run], pools: list[_Pool], wanted: dict[int, Request], how: dict
+) -> dict[int, Trained]:
+    """Train what the runs ask for, one cohort for those that can share one."""
+    together: dict[tuple, list[int]] = {}
+    for i, request in wanted.items():
+        together.setdefault((id(pools[i]), kind(request.local)), []).append(i)
+    answers = {}
+    for members in together.values():
+        local, numbers = merge([wanted[i].local for i in members])
+        cohort, parts, first = [], [], 0
+        for i, sent in zip(members, numbers, strict=True):
+            begin = pools[i].begins[_data(plays[i].world)]
+            mine, rate = wanted[i].cohort, wanted[i].local.lr
+            lr = None if rate == local.lr else rate
+            cohort += [replace(c, indices=c.indices + begin, lr=lr) for c in mine]
+            parts.append(_sending(wanted[i].given, sent, len(mine)))
+        given = _joined(parts)
+        pool, model = pools[members[0]], plays[members[0]].world.model
+        trained = train(
+            model,
+            pool.x,
+            pool.y,
+            cohort,
+            given.start,
+            local,
+            memory=given.memory or None,
+            sent=given.sent,
+            **how,
+        )
+        for i in members:
+            mine = slice(first, first + len(wanted[i].cohort))
+            first = mine.stop
+            answers[i] = trained.of(mine)
+    return answers
+
+
+def _sending(given: Given, numbers: Tree, clients: int) -> Given:
+    """The same, with numbers sent to every client besides."""
+    like = next(iter(given.start.values()))
+    each = {n: v.to(like).expand(clients) for n, v in numbers.items()}
+    return replace(given, sent=given.sent | each)
+
+
+def _joined(parts: list[Given]) -> Given:
+    """Several runs' clients as one cohort."""
+    trees = ([getattr(p, name) for p in parts] for name in ("start", "memory", "sent"))
+    return Given(*({n: torch.cat([t[n] for t in ts]) for n in ts[0]} for ts in trees))

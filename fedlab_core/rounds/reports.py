@@ -1,0 +1,79 @@
+"""What clients report besides their models, and what others are told of it."""
+
+import torch
+from torch import Tensor
+
+from fedlab_core.client.local import Exchange, losses
+from fedlab_core.engine import Client, survey
+from fedlab_core.keys import fold, keys_of, normal
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree, repeat, stack, take
+
+_NOISE = 5  # what a client's key is for, beside the engine's
+
+
+def reports(
+    world: World, exchange: Exchange, cohort: list[Client], states: Tree
+) -> Tree:
+    """What clients report of these models: means, and the noise they add to them."""
+    told = survey(
+        world.model, states, world.x, world.y, cohort, exchange.of, exchange.batch
+    )
+    if not exchange.noise:
+        return told
+    keys = fold(keys_of(torch.tensor([c.key for c in cohort])), _NOISE)
+    return {
+        n: v + exchange.noise * normal(keys, v[0].numel()).view(v.shape).to(v)
+        for n, v in told.items()
+    }
+
+
+def losses_of(world: World, models: list[Tree], ids: list[int]) -> Tensor:
+    """The loss of every model on each client's samples: a row a client."""
+    cohort = [Client(world.client(k), (0, 0, k)) for k in ids]
+    found = []
+    for model in models:
+        states = repeat(model, len(ids))
+        told = survey(world.model, states, world.x, world.y, cohort, losses)
+        found.append(told["loss"])
+    return torch.stack(found, dim=1)
+
+
+class Board:
+    """Where clients' reports hang from one round to the next."""
+
+    def __init__(self, world: World, exchange: Exchange):
+        self.world, self.exchange = world, exchange
+        self.known: dict[int, Tree] = {}  # what clients reported after training
+
+    def open(
+        self, ids: list[int], cohort: list[Client], start: Tree, homes: list[int]
+    ) -> tuple[Tree, Tree]:
+        """What is shared with the participants, and what they answered for it."""
+        exchange = self.exchange
+        if exchange.when == "before":
+            answers = reports(self.world, exchange, cohort, start)
+            known = {k: take(answers, row) for row, k in enumerate(ids)}
+        else:
+            answers, known = {}, self.known
+        if exchange.share is None:
+            return {}, answers
+        rows: dict[int, Tree] = {}
+        for g in sorted({homes[k] for k in ids}):
+            who = sorted(k for k in known if homes[k] == g)
+            mine = [k for k in ids if homes[k] == g]
+            if who:
+                told = stack([known[k] for k in who])
+            else:  # as many numbers as one client would tell
+                told = take(reports(self.world, exchange, cohort[:1], start), slice(0))
+            shared = exchange.share(told, who, mine)
+            rows |= {k: take(shared, i) for i, k in enumerate(mine)}
+        return stack([rows[k] for k in ids]), answers
+
+    def close(self, ids: list[int], cohort: list[Client], states: Tree) -> Tree:
+        """What the participants report of their trained models, kept for others."""
+        if self.exchange.when != "after":
+            return {}
+        told = reports(self.world, self.exchange, cohort, states)
+        self.known |= {k: take(told, row) for row, k in enumerate(ids)}
+        return told

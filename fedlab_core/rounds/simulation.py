@@ -1,0 +1,253 @@
+"""The round loop: a method played in a world.
+
+`simulate` plays a `Run` round by round, and asks for training where it needs some;
+`runs` answers, for one run or for many at once.
+"""
+
+from collections.abc import Generator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedlab_core.client.local import Given, Local
+from fedlab_core.engine import Client, Trained, begin_memories
+from fedlab_core.engine.plan import make_plan
+from fedlab_core.keys import derive_seed
+from fedlab_core.models import initial_state
+from fedlab_core.rounds.client_state import Memories
+from fedlab_core.rounds.evaluation import judge
+from fedlab_core.rounds.history import History, Request, Round, Run, draw_participants
+from fedlab_core.rounds.method import COMMON, Gathered, Members, Regrouping
+from fedlab_core.rounds.reports import Board, losses_of
+from fedlab_core.tree import (
+    Tree,
+    adjacent,
+    count,
+    is_finite,
+    prefixed,
+    repeat,
+    stack,
+    take,
+)
+
+Asking = Generator[Request, Trained, None]
+
+
+def simulate(play: Run) -> Generator[Request, Trained, History]:
+    """The round loop: yields what it wants trained, and is sent the trained cohort."""
+    game = _Game(play)
+    for t in range(play.rounds):
+        yield from game.round(t)
+        if game.history.diverged:
+            break
+    return game.history
+
+
+class _Game:
+    """One run under way: the groups' models, and what everyone remembers."""
+
+    def __init__(self, play: Run):
+        self.play, self.world, self.method = play, play.world, play.method
+        w, groups = play.world, play.method.groups
+        self.homes = list(groups.begin(w, play.seed))
+        begun = max(groups.models or 0, max(self.homes) + 1)
+        firsts = [self._first(g if groups.models else 0) for g in range(begun)]
+        self.first = firsts[0]
+        sizes = np.bincount(self.homes, minlength=begun).tolist()
+        begin = play.method.server.begin
+        self.nexts = [begin(m, w, n) for m, n in zip(firsts, sizes, strict=True)]
+        waits = "cpu" if play.keep == "host" else w.x.device
+        self.memories, self.own = Memories(waits), Memories(waits)
+        exchange = play.method.local.exchange
+        self.board = Board(w, exchange) if exchange else None
+        self.history = History(play.method.name, play.seed)
+        self.sent = 4 * play.method.weigh.scalars * len(w)
+
+    def _first(self, g: int) -> Tree:
+        """The model that group g begins from."""
+        w, play = self.world, self.play
+        if play.start is not None and g == 0:
+            first = play.start
+        else:
+            seed = (play.seed, 0xF1257) + ((g,) if g else ())
+            first = initial_state(w.make, derive_seed(*seed))
+        return {n: v.to(w.x.device) for n, v in first.items()}
+
+    def round(self, t: int) -> Asking:
+        """Play one round."""
+        play, w, method, local = self.play, self.world, self.method, self.method.local
+        ids = draw_participants(len(w), play.participants, play.seed, t)
+        cohort = [Client(w.client(k), (play.seed, t, k)) for k in ids]
+        if method.groups.pick:
+            models = [n.model for n in self.nexts]
+            self.homes = method.groups.pick(
+                self.homes, ids, lambda: losses_of(w, models, ids)
+            )
+        given, answers = self._given(t, ids, cohort)
+        trained = yield Request(cohort, given, local)
+        memory = trained.memory
+        if local.remembers and not local.forget:
+            self.memories.keep(ids, memory)
+        if method.personal.beside:
+            yield from self._beside(ids, cohort, given, method.personal.beside)
+        uploads = answers | {
+            n: v for n, v in memory.items() if n.split(".")[0] in local.uploads
+        }
+        if self.board:
+            uploads |= self.board.close(ids, cohort, trained.states)
+        self._count_bytes(ids, given, uploads)
+        if method.groups.regroup:
+            self._regroup(t, ids, trained.states)
+        before = stack([n.model for n in self.nexts])
+        weights = self._aggregate(t, ids, trained, uploads)
+        after = self.history.states = stack([n.model for n in self.nexts])
+        self.history.homes = list(self.homes)
+        row = self._row(t, ids, trained)
+        last = t + 1 == play.rounds
+        scores = None
+        if last or (t + 1) % play.judge_every == 0:
+            kept = self.memories if method.personal.kept else self.own
+            judged = yield from judge(play, t, after, self.homes, kept)
+            row |= judged.row
+            scores = judged.scores
+            if judged.clients is not None:
+                self.history.clients = judged.clients.numpy()
+        if play.observe:
+            row |= play.observe(
+                Round(
+                    w,
+                    t + 1,
+                    ids,
+                    before,
+                    trained,
+                    weights,
+                    after,
+                    list(self.homes),
+                    scores,
+                    memory,
+                    uploads,
+                    list(self.nexts),
+                )
+            )
+        self.history.rows.append(row)
+        if not is_finite(after):
+            self.history.diverged_at = t + 1
+
+    def _given(
+        self, t: int, ids: list[int], cohort: list[Client]
+    ) -> tuple[Given, Tree]:
+        """What the participants begin with, and what they answered before training."""
+        w, local = self.world, self.method.local
+        start = self._rows(ids, [n.begin for n in self.nexts])
+        sent = self._rows(ids, [n.sent for n in self.nexts])
+        sent |= self._common(t, ids, cohort)
+        answers: Tree = {}
+        if self.board:
+            shared, answers = self.board.open(ids, cohort, start, self.homes)
+            sent |= shared
+        given = Given(start, {}, sent)
+        if not local.remembers or local.forget:
+            return given, answers
+
+        def first(places: list[int]) -> Tree:
+            return begin_memories(w.model, local, given.of(places))
+
+        memory = self.memories.recall(ids, first)
+        here = {n: v.to(w.x.device) for n, v in memory.items()}
+        return Given(start, here, sent), answers
+
+    def _rows(self, ids: list[int], trees: list[Tree]) -> Tree:
+        """Each client's group's tree, with a client axis."""
+        if len(trees) == 1:
+            return repeat(trees[0], len(ids))
+        return take(stack(trees), [self.homes[k] for k in ids])
+
+    def _common(self, t: int, ids: list[int], cohort: list[Client]) -> Tree:
+        """What every client can be told, of that what its rule listens for."""
+        w, sizes, local = self.world, self.world.counts.sum(1), self.method.local
+        told = {
+            "share": (sizes / sizes.sum())[ids],
+            "clients": torch.full((len(ids),), float(len(w))),
+            "round": torch.full((len(ids),), float(t)),
+        }
+        if "walk" in local.listens:
+            told["walk"] = make_plan(cohort, local).walk
+        like = next(w.model.parameters())
+        return {n: v.to(like) for n, v in told.items() if n in local.listens}
+
+    def _beside(
+        self, ids: list[int], cohort: list[Client], given: Given, local: Local
+    ) -> Asking:
+        """Train the participants' own models beside the group's."""
+
+        def first(places: list[int]) -> Tree:
+            return repeat(self.first, len(places))
+
+        kept = self.own.recall(ids, first)
+        start = {n: v.to(self.world.x.device) for n, v in kept.items()}
+        trained = yield Request(
+            cohort,
+            Given(start, {}, prefixed("round", given.start)),
+            local,
+            counts=False,
+        )
+        self.own.keep(ids, trained.states)
+
+    def _count_bytes(self, ids: list[int], given: Given, uploads: Tree) -> None:
+        """Models both ways, and what goes with them; alone, nothing is sent."""
+        together = np.bincount(self.homes).tolist()
+        talking = sum(together[self.homes[k]] > 1 for k in ids)
+        down = {n: v for n, v in given.sent.items() if n not in COMMON}
+        extra = (count(down) + count(uploads)) / len(ids)
+        self.sent += 4 * talking * (2 * count(self.nexts[0].model) + round(extra))
+
+    def _regroup(self, t: int, ids: list[int], models: Tree) -> None:
+        regroup = self.method.groups.regroup
+        assert regroup is not None
+        now = Regrouping(
+            self.homes, ids, self.nexts, models, self.world, (self.play.seed, t)
+        )
+        self.homes, origin = regroup(now)
+        self.nexts = [self.nexts[g] for g in origin]
+
+    def _aggregate(
+        self, t: int, ids: list[int], trained: Trained, uploads: Tree
+    ) -> list[Tensor]:
+        """Every group's next model; a group without a participant keeps its own."""
+        method, w, weights = self.method, self.world, []
+        everyone, losses = torch.tensor(ids), trained.loss.cpu()
+        for g, before in enumerate(self.nexts):
+            there = [row for row, k in enumerate(ids) if self.homes[k] == g]
+            if not there:
+                weights.append(torch.zeros(0))
+                continue
+            rows = adjacent(there)
+            who, loss, steps = everyone[rows], losses[rows], trained.steps[rows]
+            members = Members(w.counts[who], who, loss, steps)
+            weights.append(method.weigh(members))
+            now = Gathered(
+                before,
+                take(trained.states, rows),
+                weights[-1],
+                members,
+                take(uploads, rows),
+                self.homes.count(g),
+                w,
+                (self.play.seed, t, g),
+            )
+            self.nexts[g] = method.server(now)
+        return weights
+
+    def _row(self, t: int, ids: list[int], trained: Trained) -> dict:
+        row = {
+            "round": t + 1,
+            "train_loss": float(trained.loss.mean()),
+            "participants": len(ids),
+            "steps": int(trained.steps.sum()),
+            "bytes": self.sent,
+        }
+        alone = len(self.nexts) == 1
+        for g, now in enumerate(self.nexts):
+            row |= {n if alone else f"{n}.{g}": v for n, v in now.said.items()}
+        return row

@@ -1,0 +1,164 @@
+"""A world: data, who holds what, and a kind of model, on a device."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedlab_core.data import Dataset
+from fedlab_core.errors import InputError, require
+from fedlab_core.partition import Partition
+from fedlab_core.partition.scenarios import Scenario
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What a method is played in; `world` makes one."""
+
+    model: nn.Module
+    make: Callable[[], nn.Module]
+    x: Tensor
+    y: Tensor
+    x_test: Tensor
+    y_test: Tensor
+    partition: Partition
+    counts: Tensor  # samples per client and class
+    classes: tuple[str, ...]
+    tests: tuple[Tensor, ...] | None = None  # clients' own test samples, of x_test
+    proxy: tuple[Tensor, Tensor] | None = None  # images and labels the server has
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names of what is trained; the rest of a state is statistics."""
+        return frozenset(n for n, _ in self.model.named_parameters())
+
+    def client(self, k: int) -> Tensor:
+        """The training samples of client k."""
+        return torch.from_numpy(self.partition.indices[k])
+
+    def proxy_set(self, whose: str) -> tuple[Tensor, Tensor]:
+        """The server's own data; a method without it is told how to get some."""
+        if self.proxy is None:
+            raise InputError(
+                f"{whose} learns on data of the server: make the world with proxy=..., "
+                "for instance fl.world(..., proxy=fl.Proxy(per_class=10))"
+            )
+        return self.proxy
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """Labelled samples that the server has, taken out of the test set.
+
+    Where clients have tests of their own, it takes what none of them has there.
+
+    `per_class` of each class, or, with a long tail `rho`, from that number down to
+    1/rho of it; then `resample` repeats the rarer ones until all are as many.
+    """
+
+    per_class: int = 10
+    rho: float = 1.0
+    resample: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.per_class >= 1, f"per_class must be 1 or more: {self.per_class}")
+        require(self.rho >= 1, f"rho must be 1 or more, not {self.rho}")
+
+    def draw(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places in the test set for the server, with repetitions, and the rest's."""
+        rng = np.random.default_rng([self.seed, 0x9801])
+        held = np.bincount(labels)
+        fits = held[held > 0].min() > self.per_class
+        require(bool(fits), f"per_class={self.per_class}: a class has {held.min()}")
+        chosen, server = [], []
+        for c in range(len(held)):
+            share = self.rho ** (-c / max(len(held) - 1, 1))
+            mine = rng.permutation(np.flatnonzero(labels == c))
+            mine = mine[: max(1, int(self.per_class * share))]
+            chosen.append(mine)
+            server.append(np.resize(mine, self.per_class) if self.resample else mine)
+        rest = np.setdiff1d(np.arange(len(labels)), np.concatenate(chosen))
+        return np.concatenate(server), rest
+
+
+def world(
+    data: Dataset,
+    partition: Partition,
+    make: Callable[[], nn.Module],
+    device: str | torch.device = "cpu",
+    *,
+    tests: Sequence[np.ndarray] | None = None,
+    proxy: Proxy | None = None,
+) -> World:
+    """Put data, split and model together; worlds on the same data share its tensors.
+
+    `tests` gives every client test samples of its own, by their places in the test set;
+    `proxy` takes samples out of the test set for the server, none of theirs.
+    """
+    counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
+    x, y, x_test, y_test = _tensors(data, str(device))
+    fits = tests is None or len(tests) == len(partition)
+    require(fits, f"tests must be one list for each of {len(partition)} clients")
+    with torch.random.fork_rng(devices=[]):  # what it draws is not used
+        model = make().to(device).eval()  # whoever trains it copies it
+    own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
+    known = None
+    if proxy:
+        free = _nobodys(len(data.y_test), tests or ())
+        server, rest = (free[i] for i in proxy.draw(data.y_test[free]))
+        known = (x_test[server], y_test[server])
+        if tests is None:
+            x_test, y_test = x_test[rest], y_test[rest]
+    kept = (x, y, x_test, y_test, partition, counts, data.classes)
+    return World(model, make, *kept, own, known)
+
+
+def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
+    """The places in the test set that no client has in its own."""
+    taken = np.concatenate([np.zeros(0, int), *map(np.asarray, tests)])
+    free = np.setdiff1d(np.arange(size), taken)
+    require(len(free) > 0, "the clients' own tests leave no test sample for a proxy")
+    return free
+
+
+def world_of(
+    scenario: Scenario,
+    make: Callable[[], nn.Module],
+    device: str | torch.device = "cpu",
+    *,
+    proxy: Proxy | None = None,
+) -> World:
+    """The world of a scenario: its data and split, and its clients' own tests."""
+    own = scenario.test.indices if scenario.test else None
+    return world(scenario.data, scenario.train, make, device, tests=own, proxy=proxy)
+
+
+@lru_cache(maxsize=16)
+def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Both sets on the device: images move as bytes and are normalised there.
+
+    Numbers are normalised too; words stay integers.
+    """
+    mean, std = (torch.tensor(v, device=device) for v in (data.mean, data.std))
+
+    def seen(x: np.ndarray) -> Tensor:
+        values = torch.from_numpy(x).to(device)
+        if not values.is_floating_point() and x.ndim == 2:
+            return values.long()
+        if x.ndim == 2:
+            return (values - mean) / std
+        pixels = values.unsqueeze(1) if x.ndim == 3 else values.permute(0, 3, 1, 2)
+        centre, spread = mean.view(-1, 1, 1), std.view(-1, 1, 1)
+        # in place, on a copy: images as floats are the largest thing there is
+        floats = pixels.to(torch.float32, copy=True)
+        return floats.div_(255).sub_(centre).div_(spread).contiguous()
+
+    y, y_test = (torch.from_numpy(v).to(device) for v in (data.y_train, data.y_test))
+    return seen(data.x_train), y, seen(data.x_test), y_test

@@ -1,0 +1,152 @@
+"""The ledger as the book's pages ask for it: tables in groups, counts, gaps.
+
+book = opened()
+book.of("feddisco")        # its tables, in order
+book.cells(table)          # each with its verdict, at the largest scale there is
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedlab_core.errors import require
+from fedlab_ledger.cells import SCALES, Table
+from fedlab_ledger.claims import Claim, Judged, judged
+from fedlab_ledger.show import Shown, counts, shown
+from fedlab_ledger.store import Found, Line, Store
+from fedlab_ledger.trace import different, lines_of
+from fedlab_ledger.verdict import NONE, WORDS
+
+RESULTS = Path("results") / "ledger"
+NAMES = {
+    "feddisco": "FedDisco",
+    "fedlaw": "FedLAW",
+    "rfedavg": "rFedAvg",
+    "fedimpro": "FedImpro",
+    "fedcollab": "FedCollab",
+}
+
+
+@dataclass(frozen=True)
+class Book:
+    """Everything that is declared, and everything that was measured of it."""
+
+    tables: Mapping[str, Table]
+    found: Found
+    claims: Mapping[str, Sequence[Claim]] = field(default_factory=dict)  # by paper
+    _kept: dict[str, list[Shown]] = field(default_factory=dict, repr=False)
+
+    @property
+    def papers(self) -> list[str]:
+        """Those that have tables, in the order of the chapters."""
+        there = {t.paper for t in self.tables.values()}
+        return [p for p in NAMES if p in there]
+
+    def of(self, paper: str) -> list[Table]:
+        """A paper's tables."""
+        known = ", ".join(self.papers)
+        require(paper in self.papers, f"unknown paper {paper!r}: one of {known}")
+        return [t for t in self.tables.values() if t.paper == paper]
+
+    def cells(self, table: Table) -> list[Shown]:
+        """A table's cells with their verdicts, at the largest scale measured."""
+        if table.path not in self._kept:
+            self._kept[table.path] = shown(table, self.tables, self.found)
+        return self._kept[table.path]
+
+    def lines(self, s: Shown) -> list[Line]:
+        """What was measured of a cell at the scale that it is shown at."""
+        return lines_of(s.cell, s.scale, self.found)
+
+    def measured(self, table: Table) -> list[Shown]:
+        """Those of a table's cells that say something: smoke tests do not."""
+        return [s for s in self.cells(table) if s.verdict.n and s.scale != "tiny"]
+
+    def done(self, tables: Sequence[Table]) -> dict[str, tuple[int, int]]:
+        """By scale, how many cells were measured and how many could be."""
+        cells = [c for t in tables for c in t.cells]
+        both = {}
+        for scale in SCALES:
+            can = [c for c in cells if scale in c.settings]
+            there = sum(bool(self.found.of(c.key(scale))) for c in can)
+            both[scale] = (there, len(can))
+        return both
+
+    def verdicts(self, tables: Sequence[Table]) -> dict[str, int]:
+        """How many cells have each verdict."""
+        each = [counts(self.cells(t)) for t in tables]
+        return {w: sum(c[w] for c in each) for w in WORDS}
+
+    def claimed(self, paper: str, tables: Sequence[str] = ()) -> list[Judged]:
+        """The verdicts on a paper's claims, or on those drawn from some tables."""
+        claims = self.claims.get(paper, ())
+        wanted = [c for c in claims if not tables or c.cell.table in tables]
+        return judged(wanted, self.found)
+
+    def seconds(self, tables: Sequence[Table]) -> float:
+        """The time that the runs behind these tables took, at all scales."""
+        lines = [
+            line
+            for t in tables
+            for c in t.cells
+            for scale in SCALES
+            for line in lines_of(c, scale, self.found)
+        ]
+        return sum(line["seconds"] for line in different(lines))
+
+    def gaps(self, paper: str, most: int = 3) -> list[Shown]:
+        """The cells at the paper's scale that are furthest off, in tolerances."""
+        cells = [s for t in self.of(paper) for s in self.measured(t)]
+        off = [s for s in cells if s.scale == "paper" and distance(s) > 1]
+        return sorted(off, key=distance, reverse=True)[:most]
+
+
+def distance(s: Shown) -> float:
+    """How far our mean is from the paper's number, in tolerances; 0 without either."""
+    there, ours = s.cell.paper_value, s.verdict.mean
+    if there is None or not math.isfinite(ours):
+        return 0.0
+    return abs(ours - there) / max(s.cell.tolerance, 1e-9)
+
+
+def opened(folder: Path | str | None = None) -> Book:
+    """The ledger of this project: of the folder, or of the nearest one above here."""
+    from fedlab_ledger.papers import CLAIMS, TABLES
+
+    at = Path(folder) if folder is not None else _nearest()
+    return Book(TABLES, Store(at).read(), CLAIMS)
+
+
+def _nearest() -> Path:
+    here = Path.cwd()
+    found = (p / RESULTS for p in (here, *here.parents) if (p / "results").is_dir())
+    return next(found, here / RESULTS)
+
+
+def grouped(cells: Sequence[Shown]) -> dict[str, list[tuple[str, Shown]]]:
+    """Cells that are to be compared, under a common name; each with its own.
+
+    Those of one column, or, where there is only one, of rows that are named alike up to
+    the last comma.
+    """
+    columns = list(dict.fromkeys(s.cell.column for s in cells))
+    groups: dict[str, list[tuple[str, Shown]]] = {}
+    if len(columns) > 1 or not all(", " in s.cell.row for s in cells):
+        for s in cells:
+            groups.setdefault(s.cell.column, []).append((s.cell.row, s))
+        return groups
+    for s in cells:
+        head, _, tail = s.cell.row.rpartition(", ")
+        groups.setdefault(head, []).append((tail, s))
+    return groups
+
+
+def reasons(cells: Sequence[Shown]) -> dict[str, int]:
+    """Why cells have no verdict, and how many of them."""
+    why: dict[str, int] = {}
+    for s in cells:
+        if s.verdict.word == NONE:
+            said = s.cell.lacks if "paper" not in s.cell.settings else s.verdict.why
+            why[said] = why.get(said, 0) + 1
+    return why

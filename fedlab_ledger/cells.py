@@ -1,0 +1,175 @@
+"""What a table of a paper is made of: cells, each a number and how to come by it.
+
+A `Setting` is plain data that says what to run. A `Cell` holds the paper's number and
+one setting for each scale: "tiny" (the built-in letters, seconds: a smoke test),
+"small" (minutes on a CPU) and "paper" (as published).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from fedlab_core.errors import require
+from fedlab_ledger.measures import check_metric
+
+SCALES = ("tiny", "small", "paper")
+RECIPE = 1  # raised when the core makes another number of the same setting
+_KEY = 16  # hexadecimal digits of a key
+
+Plain = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A run without its seed, as data: what is learnt, who holds what, how, how long.
+
+    `data`, `scenario`, `network`, `options` and `local` are the options of `data.load`,
+    `scenario`, `models.build`, the method and `Local`. Besides its own, `local` takes
+    `decay` (a factor a round), `cosine` (rounds) and `crop` (pixels, with mirroring);
+    `options` takes `pooled`, for FedCollab's discriminators. `held` is the share of
+    every client's samples that nobody ever uses. `parts` are choices of other methods:
+    {"groups": {"of": "fedcollab", "C": 5}}.
+    """
+
+    dataset: str
+    method: str
+    rounds: int
+    kind: str = "iid"
+    scenario: Plain = field(default_factory=dict)
+    data: Plain = field(default_factory=dict)
+    sample: int | None = None  # training samples, of all classes alike
+    tail: Sequence[float] | None = None  # rho of training and of test classes, if long
+    pooled: bool = False  # training and test samples together
+    resize: int | None = None  # pixels a side
+    normalise: Sequence[float] | None = None  # mean and deviation, of every channel
+    held: float = 0.0
+    model: str = "mlp"
+    network: Plain = field(default_factory=dict)
+    options: Plain = field(default_factory=dict)
+    weigh: Plain | None = None  # {"name": size, equal or disco, ...its options}
+    parts: Plain = field(default_factory=dict)
+    local: Plain = field(default_factory=dict)
+    participants: int | None = None
+    proxy: Plain | None = None  # the options of `Proxy`
+
+    def plain(self) -> Plain:
+        """Everything that is not as usual, as JSON can hold it."""
+        usual = {f.name: f for f in fields(self)}
+        given = {}
+        for name, value in asdict(self).items():
+            f = usual[name]
+            default = {} if callable(f.default_factory) else f.default
+            if value != default:
+                given[name] = value
+        return given
+
+    @property
+    def key(self) -> str:
+        """A hash of what is run, and so of its history but for the seed."""
+        return digest({"recipe": RECIPE, "setting": self.plain()})
+
+
+def canonical(value: Any) -> Any:
+    """The same data in one way of writing them: no tuples, 1 for 1.0."""
+    if isinstance(value, Mapping):
+        return {str(k): canonical(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [canonical(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    sound = value is None or isinstance(value, (bool, int, float, str))
+    require(sound, f"a setting is plain data, but holds {value!r}")
+    return value
+
+
+def digest(value: Any) -> str:
+    """The first digits of the SHA-256 of some plain data, written in one way."""
+    text = json.dumps(canonical(value), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a paper, and how to come by it at each scale.
+
+    `metric` says which number of a run it is (see `measures`); `against` holds the
+    settings of the run it is compared with, where the metric compares two. `over` is
+    the (table, row) that the paper shows it beside, in the same column: who is
+    to be beaten, if the paper says so. `tolerance` is in the cell's unit.
+    """
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    settings: Mapping[str, Setting]
+    paper_value: float | None
+    unit: str = "%"
+    where: str = ""
+    metric: str = "best"
+    reading: str = ""
+    tolerance: float = 1.0
+    better: Literal["high", "low"] = "high"
+    over: tuple[str, str] | None = None
+    against: Mapping[str, Setting] = field(default_factory=dict)
+    lacks: str = ""  # why a scale is missing
+
+    def __post_init__(self) -> None:
+        strange = [s for s in self.settings if s not in SCALES]
+        require(not strange, f"{self.name}: unknown scale {', '.join(strange)}")
+        check_metric(self.metric)
+        missing = [s for s in SCALES if s not in self.settings]
+        said = bool(self.lacks) or not missing
+        require(said, f"{self.name}: say in lacks why there is no {missing}")
+        require(self.tolerance >= 0, f"{self.name}: tolerance must be 0 or more")
+
+    @property
+    def name(self) -> str:
+        """Paper, table, row and column in one line."""
+        return f"{self.paper}/{self.table} {self.row} | {self.column}"
+
+    def key(self, scale: str) -> str:
+        """A hash of everything that determines the number, but for the seed."""
+        setting = self.settings[scale]
+        what: Plain = {"recipe": RECIPE, "setting": setting.plain()}
+        what["metric"] = self.metric
+        if scale in self.against:
+            what["against"] = self.against[scale].plain()
+        return digest(what)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a table or figure, in the paper's order."""
+
+    paper: str
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        places = [(c.row, c.column) for c in self.cells]
+        twice = len(set(places)) == len(places)
+        require(twice, f"{self.paper}/{self.name}: a place is declared twice")
+
+    @property
+    def path(self) -> str:
+        """How it is asked for: feddisco/table1."""
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def rows(self) -> list[str]:
+        """The names of the rows, in order."""
+        return list(dict.fromkeys(c.row for c in self.cells))
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(dict.fromkeys(c.column for c in self.cells))
+
+    def at(self, row: str, column: str) -> Cell | None:
+        """The cell in that place, if there is one."""
+        found = (c for c in self.cells if (c.row, c.column) == (row, column))
+        return next(found, None)

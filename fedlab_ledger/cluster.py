@@ -1,0 +1,277 @@
+"""The same jobs over a Ray cluster: one driver gives them out, and it alone writes.
+
+A worker plays one job at a time and sends the lines to the driver, which stores them in
+the order in which they come. A job whose worker is lost begins again; nothing else is
+lost with it.
+"""
+
+import importlib
+import importlib.util
+import io
+import os
+import socket
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from fedlab_core.errors import InputError, require
+from fedlab_ledger.player import Job, commit, keep, play
+from fedlab_ledger.store import Line, Store
+
+LIVES = 3  # how often a job may lose its worker
+REPORTS = "fedlab-reports"  # the name of the actor that knows how far everyone is
+_EVERY = 0.5  # seconds between two reports, and between two looks at them
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Which cluster, and how it is divided among workers.
+
+    Without an address a cluster is begun on this machine, and ended afterwards. Without
+    `workers` there are as many as the CPUs allow, or with cuda one a GPU; more of them
+    share the GPUs.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    threads: int = 1
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        some = self.workers is None or self.workers >= 1
+        require(some, f"--workers: 1 or more, not {self.workers}")
+        require(self.threads >= 1, f"--threads: 1 or more, not {self.threads}")
+
+    def sharing(self, gpus: float) -> int:
+        """How many workers share a GPU, of so many in all."""
+        return max(1, -int(-(self.workers or 0) // max(gpus, 1)))
+
+    def slots(self, nodes: Sequence[dict]) -> int:
+        """How many workers there is room for, on nodes as Ray lists them."""
+        held = [node["Resources"] for node in nodes if node["Alive"]]
+        room = [int(has.get("CPU", 0) // self.threads) for has in held]
+        if self.device == "cuda":
+            gpus = [has.get("GPU", 0) for has in held]
+            each = self.sharing(sum(gpus))
+            room = [min(n, int(each * g)) for n, g in zip(room, gpus, strict=True)]
+        return sum(room) if self.workers is None else min(sum(room), self.workers)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what Ray prints of lost workers off the standard output.
+
+    Nothing but Ray may print meanwhile, unless it names the file.
+    """
+    with redirect_stdout(io.StringIO()):
+        yield
+
+
+@contextmanager
+def _cluster(crew: Crew) -> Iterator[Any]:
+    """Ray, connected to a cluster."""
+    there = importlib.util.find_spec("ray") is not None
+    require(there, "--engine ray needs Ray: pip install 'fedlab-core[ray]'")
+    usual = {"RAY_USAGE_STATS_ENABLED": "0"}
+    usual |= {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    options: dict[str, Any] = {"address": crew.address or "local"}
+    if crew.address is None:
+        if "ray" not in sys.modules:  # which reads it once
+            usual["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # this machine's ears only
+        cores = max(len(os.sched_getaffinity(0)), crew.threads)
+        options["num_cpus"] = crew.threads * (crew.workers or cores // crew.threads)
+        options |= {"object_store_memory": 2**27, "include_dashboard": False}
+    for name, value in usual.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray = importlib.import_module("ray")
+
+        try:
+            ray.init(**options, log_to_driver=False, logging_level="CRITICAL")
+        except Exception as error:  # Ray raises many kinds
+            why = str(error).strip().split("\n")[0]
+            where = f"at {crew.address}" if crew.address else "here"
+            raise InputError(f"--engine ray: no cluster {where}: {why}") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+class Reports:
+    """How many rounds of each job are played, and by whom: an actor of its own."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, tuple[int, int, str]] = {}
+
+    def put(self, number: int, rounds: int, process: int, host: str) -> None:
+        """A worker says how far it is with a job."""
+        self.seen[number] = (rounds, process, host)
+
+    def all(self) -> dict[int, tuple[int, int, str]]:
+        """Rounds, process and machine of every job begun."""
+        return self.seen
+
+
+def _work(
+    job: Job, number: int, crew: Crew, reports: Any
+) -> tuple[list[Line] | str, float]:
+    """Play a job in a worker: its lines or why it cannot be played, and seconds."""
+    torch.set_num_threads(crew.threads)
+    begun = told = time.monotonic()
+    who = (os.getpid(), socket.gethostname())
+    rounds = 0
+    reports.put.remote(number, rounds, *who)
+
+    def tick() -> None:
+        nonlocal rounds, told
+        rounds += 1
+        now = time.monotonic()
+        if now - told >= _EVERY:
+            told = now
+            reports.put.remote(number, rounds, *who)
+
+    lines: list[Line] | str
+    try:
+        lines = play(job, crew.device, tick)
+    except InputError as error:
+        lines = str(error)
+    return lines, time.monotonic() - begun
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A job under way."""
+
+    job: Job
+    number: int
+    life: int  # 1 unless it lost its worker
+
+
+class _Field:
+    """The jobs under way, and how far each is."""
+
+    def __init__(self, ray: Any, crew: Crew):
+        self.ray, self.crew = ray, crew
+        share: dict[str, float] = {"num_cpus": crew.threads}
+        if crew.device == "cuda":
+            each = crew.sharing(ray.cluster_resources().get("GPU", 0))
+            share["num_gpus"] = 1 if each == 1 else int(10_000 / each) / 10_000
+        self.work = ray.remote(_work).options(max_retries=0, **share)
+        alone = {"num_cpus": 0, "max_restarts": -1, "name": REPORTS}
+        self.reports = ray.remote(Reports).options(**alone).remote()
+        self.turns: dict[Any, _Turn] = {}
+        self.rounds: dict[int, int] = {}  # that were told of, by the job's number
+        x = ray.exceptions
+        self.losses = (x.WorkerCrashedError, x.NodeDiedError, x.OutOfMemoryError)
+        self.losses += (x.ObjectLostError, x.LocalRayletDiedError)
+
+    def room(self) -> int:
+        """How many more jobs could begin now."""
+        return self.crew.slots(self.ray.nodes()) - len(self.turns)
+
+    def begin(self, job: Job, number: int, life: int) -> None:
+        """Give a job to a worker."""
+        given = self.work.remote(job, number, self.crew, self.reports)
+        self.turns[given] = _Turn(job, number, life)
+
+    def ended(self) -> Iterator[tuple[_Turn, tuple[list[Line] | str, float] | None]]:
+        """The jobs that are over within a moment, and what came of them, if anything.
+
+        Nothing comes of one whose worker was lost.
+        """
+        over, _ = self.ray.wait(list(self.turns), timeout=_EVERY)
+        for given in over:
+            turn = self.turns.pop(given)
+            try:
+                yield turn, self.ray.get(given)
+            except self.losses:
+                yield turn, None
+
+    def seen(self) -> dict[int, tuple[int, int, str]]:
+        """The reports that have come in."""
+        with suppress(self.ray.exceptions.RayError):
+            return self.ray.get(self.reports.all.remote(), timeout=10)
+        return {}
+
+    def news(self) -> int:
+        """Rounds played since the last time; below 0 where some were lost."""
+        known = self.seen()
+        return sum(self._count(t.number, known) for t in self.turns.values())
+
+    def _count(self, number: int, known: dict[int, tuple[int, int, str]]) -> int:
+        old = self.rounds.get(number, 0)
+        self.rounds[number] = known[number][0] if number in known else old
+        return self.rounds[number] - old
+
+    def rest(self, turn: _Turn) -> int:
+        """The rounds of a job that is over that were not told of."""
+        return turn.job.rounds - self.rounds.get(turn.number, 0)
+
+    def who(self, turn: _Turn) -> str:
+        """Who played a job last."""
+        known = self.seen().get(turn.number)
+        return "" if known is None else f" (process {known[1]} on {known[2]})"
+
+
+def play_all(
+    waiting: Sequence[Job],
+    store: Store,
+    crew: Crew,
+    *,
+    budget: float | None = None,
+    tick: Callable[[int], object] = lambda rounds: None,
+    say: Callable[[str], object] = lambda text: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Generator[tuple[Job, list[Line] | str]]:
+    """Play jobs side by side; gives the lines that are on the disk, or a refusal.
+
+    As `player.play_all`, but in the order in which they finish. With a `budget` in
+    seconds, connecting included, no job is begun that would outlast it at the pace of
+    those before it. `tick` is told rounds, `say` what a user should know.
+    """
+    begun, rounds, worked = clock(), 0, 0.0
+    queue = deque((job, number, 1) for number, job in enumerate(waiting))
+    if not queue:
+        return
+    commits = {commit()}
+    with _cluster(crew) as ray:
+        field = _Field(ray, crew)
+        lacks = f"--engine ray: no node has {crew.threads} CPUs for a worker"
+        lacks += " and a GPU" if crew.device == "cuda" else ""
+        while queue or field.turns:
+            room = field.room()
+            require(room + len(field.turns) > 0, lacks)
+            while queue and room > 0:
+                pace = worked / rounds if rounds else 0.0
+                due = clock() - begun + pace * queue[0][0].rounds
+                if budget is not None and due > budget:
+                    queue.clear()
+                    break
+                field.begin(*queue.popleft())
+                room -= 1
+            if not field.turns:
+                return
+            for turn, result in field.ended():
+                if result is None and turn.life < LIVES:
+                    say(f"{turn.job.name}: worker lost{field.who(turn)}: begins again")
+                    queue.appendleft((turn.job, turn.number, turn.life + 1))
+                    continue
+                lines, seconds = result or (f"lost its worker {LIVES} times", 0.0)
+                if not isinstance(lines, str):
+                    keep(store, lines)
+                    rounds, worked = rounds + turn.job.rounds, worked + seconds
+                    tick(field.rest(turn))
+                    for strange in {line["commit"] for line in lines} - commits:
+                        commits.add(strange)
+                        say(f"note: a worker has commit {strange}, not {commit()}")
+                yield turn.job, lines
+            tick(field.news())

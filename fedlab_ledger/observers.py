@@ -1,0 +1,212 @@
+"""What is looked at in every round, beside accuracy and loss, for cells that report it.
+
+A cell whose metric is "last:classes.tail" has its runs watched by the observer
+"classes", and reports what that gives as "tail". Observers are made anew for each run;
+a number that a round does not have is left out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from torch import Tensor
+
+from fedlab_core.analysis import (
+    client_variance,
+    head_middle_tail,
+    layer_divergence,
+    mean_divergence,
+)
+from fedlab_core.errors import require
+from fedlab_core.metrics import coherence, discrepancy
+from fedlab_core.metrics.labels import heterogeneity_coherence
+from fedlab_core.rounds.history import Round
+from fedlab_core.tree import Tree, flatten, norm, take
+from fedlab_ledger import probes
+from fedlab_ledger.probes import Numbers, Observer, learnt
+
+_SMALL = 0.01  # a parameter that counts as close to zero
+
+
+def classes(now: Round) -> Numbers:
+    """Accuracy by class, in %: frequent, middle and rare ones, mean and deviation.
+
+    Paper: FedDisco Fig. 8.
+    """
+    if now.scores is None:
+        return {}
+    each = 100 * now.scores.per_class[0].cpu()
+    parts = head_middle_tail(each, now.world.counts.sum(0))
+    found = {"head": parts.head, "middle": parts.middle, "tail": parts.tail}
+    spread = float(each.std(correction=0))
+    return found | {"mean": float(each.mean()), "deviation": spread}
+
+
+def clients(now: Round) -> Numbers:
+    """The model on test data with each client's labels: variance in %², the worst.
+
+    A client's accuracy is that of its classes, by how often it has them.
+    Paper: FedDisco App. B.5.
+    """
+    if now.scores is None:
+        return {}
+    counts = now.world.counts.double()
+    labels = counts / counts.sum(1, keepdim=True).clamp(min=1)
+    own = 100 * (labels @ now.scores.per_class[0].double().cpu().nan_to_num())
+    return {"variance": client_variance(own), "worst": float(own.min())}
+
+
+def updates(now: Round) -> Numbers:
+    """Mean cosine between two clients' updates: all, the first half's, the second's.
+
+    Paper: FedLAW Sec. 5.1.
+    """
+    names = now.world.parameters
+    models = {n: v for n, v in now.trained.states.items() if n in names}
+    begun = {n: v for n, v in take(now.before, 0).items() if n in names}
+    cosines = coherence(models, begun)
+    half = len(now.world) // 2
+    first = [row for row, k in enumerate(now.ids) if k < half]
+    second = [row for row, k in enumerate(now.ids) if k >= half]
+    groups = {"all": first + second, "first": first, "second": second}
+    return {
+        name: _pairs(cosines[rows][:, rows])
+        for name, rows in groups.items()
+        if len(rows) > 1
+    }
+
+
+def _pairs(table: Tensor) -> float:
+    """The mean of what is not on the diagonal."""
+    n = len(table)
+    return float(table.sum() - table.diagonal().sum()) / (n * (n - 1))
+
+
+def shares(now: Round) -> Numbers:
+    """What the first half of the clients weighs, and how balanced the cohort's labels.
+
+    Weights are those learnt on the server, where it learns some.
+    Paper: FedLAW Sec. 5.1.
+    """
+    weights = learnt(now)
+    half = len(now.world) // 2
+    first = sum(float(w) for w, k in zip(weights, now.ids, strict=True) if k < half)
+    like = heterogeneity_coherence(now.world.counts, weights, now.ids)
+    return {"first": first, "coherence": float(like), "most": float(weights.max())}
+
+
+def holdings(now: Round) -> Numbers:
+    """Mean KL divergence from uniform labels: the first half's clients, the second's.
+
+    Paper: FedLAW App. D.2.
+    """
+    apart = discrepancy(now.world.counts)
+    half = len(now.world) // 2
+    return {"first": float(apart[:half].mean()), "second": float(apart[half:].mean())}
+
+
+def model(now: Round) -> Numbers:
+    """Norm of the model's parameters, and the share of them close to zero, in %.
+
+    Paper: FedLAW Fig. 4, Fig. 10.
+    """
+    parameters = _parameters(now)
+    every = flatten(parameters)
+    small = 100 * float((every.abs() < _SMALL).double().mean())
+    return {"norm": float(norm(parameters)), "small": small}
+
+
+def _parameters(now: Round) -> Tree:
+    whole = take(now.after, 0)
+    return {n: v for n, v in whole.items() if n in now.world.parameters}
+
+
+def drift(now: Round) -> Numbers:
+    """Mean distance of the clients' models from their mean: whole, features and head.
+
+    Paper: FedImpro Sec. 5.2.
+    """
+    names = now.world.parameters
+    models = {n: v for n, v in now.trained.states.items() if n in names}
+    return {"all": mean_divergence(models)} | layer_divergence(models, by="part")
+
+
+def fading() -> Observer:
+    """Divergence over the largest so far: first and last layer, features and head.
+
+    Paper: FedImpro Fig. 3.
+    """
+    most: Numbers = {}
+
+    def look(now: Round) -> Numbers:
+        names = now.world.parameters
+        models = {n: v for n, v in now.trained.states.items() if n in names}
+        layers = list(layer_divergence(models).values())
+        ends = {"first": layers[0], "last": layers[-1]}
+        found = layer_divergence(models, by="part") | ends
+        most.update({n: max(v, most.get(n, 0.0)) for n, v in found.items()})
+        return {n: v / most[n] if most[n] > 0 else 0.0 for n, v in found.items()}
+
+    return look
+
+
+def deltas(now: Round) -> Numbers:
+    """Bytes of mean features that a participant is sent: all of them, or their mean.
+
+    Paper: rFedAvg Alg. 1, Alg. 2.
+    """
+    told = now.uploads.get("delta")
+    if told is None:
+        return {}
+    one = 4 * told[0].numel()
+    return {"all": float(one * len(told)), "one": float(one)}
+
+
+def coalitions(now: Round) -> Numbers:
+    """How many groups there are, and the size of the largest."""
+    sizes = [now.homes.count(g) for g in set(now.homes)]
+    return {"number": float(len(sizes)), "largest": float(max(sizes))}
+
+
+def _of(observer: Observer) -> Callable[[], Observer]:
+    return lambda: observer
+
+
+OBSERVERS: dict[str, Callable[[], Observer]] = {
+    "classes": _of(classes),
+    "clients": _of(clients),
+    "updates": _of(updates),
+    "shares": _of(shares),
+    "holdings": _of(holdings),
+    "model": _of(model),
+    "drift": _of(drift),
+    "local": _of(probes.local),
+    "mixture": _of(probes.mixture),
+    "triangle": _of(probes.triangle),
+    "shrunk": _of(probes.shrunk),
+    "curvature": _of(probes.curvature),
+    "favour": probes.favour,
+    "fading": fading,
+    "deltas": _of(deltas),
+    "coalitions": _of(coalitions),
+}
+
+
+def check_name(name: str) -> None:
+    """Refuse a column "observer.number" of an observer that there is not."""
+    observer, dot, _ = name.partition(".")
+    known = ", ".join(OBSERVERS)
+    require(not dot or observer in OBSERVERS, f"no observer {observer!r}: {known}")
+
+
+def watching(columns: Iterable[str]) -> Observer:
+    """All that has to be looked at for these columns, as one observer of one run."""
+    names = sorted({c.partition(".")[0] for c in columns if "." in c})
+    made = {name: OBSERVERS[name]() for name in names}
+
+    def observe(now: Round) -> Numbers:
+        return _named({name: look(now) for name, look in made.items()})
+
+    return observe
+
+
+def _named(found: Mapping[str, Numbers]) -> Numbers:
+    return {f"{a}.{b}": v for a, numbers in found.items() for b, v in numbers.items()}

@@ -1,0 +1,69 @@
+"""Where a paper and its published code differ: each difference, switched on and off.
+
+A difference is a pair of readings on the built-in letters that differ in nothing else:
+as the paper states it, and as the code does it. Both play the same seeds, with the same
+data, first network and order of mini-batches. Those that letters cannot show say why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedlab_core.errors import require
+from fedlab_core.rounds.play import run_all
+from fedlab_ledger import Setting
+from fedlab_ledger.build import run_of
+from fedlab_ledger.measures import measure, seen
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to understand a method, and the number that is reported of it."""
+
+    setting: Setting
+    metric: str = "mean-5"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is stated, what is done instead, and our switch between the two.
+
+    `stated` and `done` are to be run; `why` says why there is nothing to run.
+    """
+
+    paper: str
+    name: str
+    says: str
+    does: str
+    switch: str
+    stated: Reading | None = None
+    done: Reading | None = None
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        pair = (self.stated is None) == (self.done is None)
+        require(pair, f"{self.name}: two readings, or none")
+        reason = (self.stated is None) == bool(self.why)
+        require(reason, f"{self.name}: say why nothing is run, and only then")
+
+
+def effects(
+    differences: Sequence[Difference], seeds: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """By name, the code's accuracy minus the paper's, in points, a number a seed."""
+    pairs = [(d.stated, d.done) for d in differences if d.stated and d.done]
+    settings = {r.setting.key: r.setting for pair in pairs for r in pair}
+    runs = [run_of(s, k) for s in settings.values() for k in seeds]
+    lines = iter([seen(h) for h in run_all(runs, progress=False)])
+    played = {key: [next(lines) for _ in seeds] for key in settings}
+
+    def values(r: Reading) -> np.ndarray:
+        found = [measure(r.metric, line) for line in played[r.setting.key]]
+        return np.array([np.nan if v is None else v for v in found])
+
+    return {
+        d.name: values(d.done) - values(d.stated)
+        for d in differences
+        if d.stated and d.done
+    }

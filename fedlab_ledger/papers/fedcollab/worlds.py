@@ -1,0 +1,184 @@
+"""FedCollab's three shifts and its methods at every scale, and cells of them.
+
+"small" is twelve clients with letters.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from fedlab_core.partition import FEDCOLLAB_LABEL_SHIFT
+from fedlab_core.partition.scenarios import FEDCOLLAB_ANGLES, fedcollab_concept_shift
+from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.papers.common import (
+    TINY,
+    TINY_LOCAL,
+    Plain,
+    joined,
+    letters,
+    settings,
+)
+
+SHIFTS = ("label shift, FMNIST", "feature shift, CIFAR-10", "concept shift, CIFAR-100")
+LABEL, FEATURE, CONCEPT = SHIFTS
+TOLERANCE = {"Acc": 0.02, "IPR": 0.15, "RSD": 0.03}
+OURS = "FedAvg + FedCollab"
+# Methods that FedCollab's coalitions are combined with, besides FedAvg.
+BASES: dict[str, Plain] = {
+    "FedProx": {"method": "fedprox", "options": {"mu": 0.1}},
+    "FedNova": {"method": "fednova"},
+    "Finetune": {"method": "finetune"},
+    "Per-FedAvg": {"method": "per-fedavg"},
+    "pFedMe": {"method": "pfedme"},
+    "Ditto": {"method": "ditto"},
+}
+_SHARES = [list(shares) for shares in FEDCOLLAB_LABEL_SHIFT]
+_NO_IMAGENET = "starts from a network trained on ImageNet, which is not fetched"
+LOST = "the text at hand has no numbers of this row"
+
+
+def _quantity(large_to_small: float) -> list[float]:
+    """What large and small clients keep."""
+    return [1.0, round(math.exp(large_to_small), 6)]
+
+
+def _label(clients_each: int, **more) -> Plain:
+    scenario = {"shares": _SHARES, "clients_each": clients_each, **more}
+    return {"pooled": True, "kind": "clusters", "scenario": scenario}
+
+
+def _alike(clients: int, **more) -> Plain:
+    scenario = {"clients": clients, **more}
+    return {"pooled": True, "kind": "stratified", "scenario": scenario}
+
+
+def worlds(shift: str) -> dict[str, Plain]:
+    """The world of a shift at each scale that there is."""
+    concept = fedcollab_concept_shift(10, 4).tolist()
+    few: Plain = {"own_test": 0.2, "keep": [1.0, 0.3]}
+    begin = joined(TINY, {"local": TINY_LOCAL})
+    run: Plain = {"rounds": 40, "network": {"hidden": [64, 64]}}
+    run["local"] = {"lr": 0.1, "batch_size": 16}
+    if shift == LABEL:
+        many: Plain = {"data": {"n_train": 7000, "n_test": 1000, "noise": 0.3}}
+        small = joined(letters(0.3), many, run)
+        small |= _label(3, own_test=0.4, keep=[1.0, 0.05])
+        paper: Plain = {"dataset": "fashion_mnist", "model": "mlp_200", "rounds": 200}
+        paper |= _label(5, own_test=1 / 7, keep=_quantity(-5))
+        paper["local"] = {"lr": 0.1, "batch_size": 32}
+        return {"tiny": joined(begin, _label(1, **few)), "small": small, "paper": paper}
+    if shift == FEATURE:
+        many = {"data": {"n_train": 9000, "n_test": 1000, "noise": 0.3}}
+        small = joined(letters(0.3), many, run)
+        angles = [-15.0, 15.0, 75.0, 105.0]
+        small |= _alike(12, own_test=0.25, keep=[1.0, 0.1], rotate=angles)
+        paper = {"dataset": "cifar10", "model": "collab_cnn", "rounds": 500}
+        turned = {"rotate": list(FEDCOLLAB_ANGLES), "edge": "mirror"}
+        paper |= _alike(20, own_test=1 / 6, keep=_quantity(-2), **turned)
+        paper["local"] = {"lr": 0.01, "batch_size": 32}
+        tiny = joined(begin, _alike(4, **few, rotate=angles))
+        return {"tiny": tiny, "small": small, "paper": paper}
+    return {"tiny": joined(begin, _alike(4, **few, relabel=concept))}
+
+
+def looking(shift: str, scale: str, times: float = 1.0) -> Plain:
+    """FedCollab's options: C, `times` as large, and how its discriminators train."""
+    options: Plain = {"C": 10.0}
+    if scale == "tiny":
+        options = {"C": 2.0, "rounds": 20, "restarts": 2, "hidden": 16}
+    elif scale == "small":
+        options = {"C": 5.0, "restarts": 10, "hidden": 100, "lr": 0.05, "rounds": 300}
+        if shift == FEATURE:
+            options["C"] = 3.0
+            options |= {"pooled": 4, "standardise": True}
+    elif shift == FEATURE:
+        options = {"C": 15.0, "pooled": 8, "standardise": True}
+    options["C"] *= times
+    return options
+
+
+def method(row: str, shift: str, scale: str) -> Plain:
+    """What a row of Table 1 trains with."""
+    if row == "Local":
+        return {"method": "local"}
+    base = row.removesuffix(" + FedCollab")
+    if base == row:
+        return BASES.get(base, {"method": "fedavg"})
+    options = looking(shift, scale)
+    if base == "FedAvg":
+        return {"method": "fedcollab", "options": options}
+    return BASES[base] | {"parts": {"groups": {"of": "fedcollab", **options}}}
+
+
+def scales(
+    row: str,
+    shift: str,
+    how: Mapping[str, Plain] | None = None,
+    tiny: str | None = None,
+) -> dict[str, Setting]:
+    """A row's setting under a shift, at each scale; `how` replaces its method.
+
+    `tiny` is the shift of its smoke test, where not every shift needs one.
+    """
+    made = {}
+    for scale in worlds(shift):
+        here = (tiny or shift) if scale == "tiny" else shift
+        rule = method(row, here, scale) if how is None else how[scale]
+        made[scale] = joined(worlds(here)[scale], rule)
+    return settings(**made)
+
+
+def three_numbers(
+    name: str,
+    row: str,
+    shift: str,
+    made: dict[str, Setting],
+    values: tuple[float | None, float | None, float | None],
+    *,
+    where: str,
+    reading: str = "",
+    over: str | None = None,
+    tiny: str | None = None,
+) -> list[Cell]:
+    """Accuracy; share of clients that gain on training alone; deviation of the gains.
+
+    `tiny` is the shift of the smoke tests, if not this one.
+    """
+    alone = scales("Local", shift, tiny=tiny)
+    says = "; ".join(filter(None, (reading, _reading(shift, row))))
+    cells = []
+    for (what, tolerance), value in zip(TOLERANCE.items(), values, strict=True):
+        paired = what != "Acc"
+        cells.append(
+            Cell(
+                "fedcollab",
+                name,
+                row,
+                f"{what}, {shift}",
+                made,
+                value,
+                unit="share",
+                metric=what.lower(),
+                where=where,
+                reading=says,
+                tolerance=tolerance,
+                better="low" if what == "RSD" else "high",
+                over=None if paired or over is None else (name, over),
+                against=alone if paired else {},
+                lacks=_NO_IMAGENET if shift == CONCEPT else "",
+            )
+        )
+    return cells
+
+
+def _reading(shift: str, row: str) -> str:
+    if shift == LABEL:
+        return "small: 12 clients with letters"
+    if shift == FEATURE:
+        seen = ", seen as averaged pixels, C = 15" if row.endswith("FedCollab") else ""
+        return f"small: 12 clients with turned letters{seen}"
+    return _NO_IMAGENET
+
+
+def table(name: str, title: str, cells: Iterable[Cell]) -> Table:
+    """A table or figure of the paper."""
+    return Table("fedcollab", name, title, tuple(cells))

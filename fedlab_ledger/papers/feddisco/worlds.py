@@ -1,0 +1,209 @@
+"""FedDisco's places and methods at every scale, and cells of them.
+
+"small" is 6,000 images of Fashion-MNIST, and letters for CIFAR-10's photographs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fedlab_ledger import Cell, Setting
+from fedlab_ledger.papers.common import (
+    TINY,
+    TINY_LOCAL,
+    Plain,
+    joined,
+    letters,
+    settings,
+)
+
+HAM, N1, N2 = "HAM10000 NIID-1", "NIID-1", "NIID-2"
+PARTIAL = "partial"  # 10 of 60 clients a round, of which 50 hold two classes
+COLUMNS = (
+    HAM,
+    *(f"{d} {n}" for d in ("CIFAR-10", "CINIC-10", "FMNIST") for n in (N1, N2)),
+)
+METHODS: dict[str, Plain] = {
+    "FedAvg": {"method": "fedavg"},
+    "FedAvgM": {"method": "fedavgm", "options": {"beta": 0.5}},
+    "FedProx": {"method": "fedprox", "options": {"mu": 0.01}},
+    "SCAFFOLD": {
+        "method": "scaffold",
+        "options": {"after": True},
+        "weigh": {"name": "size"},
+    },
+    "FedDyn": {"method": "feddyn", "options": {"alpha": 0.01}},
+    "FedNova": {"method": "fednova"},
+    "MOON": {"method": "moon", "options": {"mu": 0.1}},
+    "FedDC": {"method": "feddc", "options": {"alpha": 0.01, "correction": False}},
+}
+FEDAVG = METHODS["FedAvg"]
+
+
+def disco(**more) -> Plain:
+    """Disco's weights with the code's a and b, or others."""
+    return {"weigh": {"name": "disco", "a": 0.5, "b": 0.1} | more}
+
+
+DISCO = disco()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data set, how it is divided and how long clients train.
+
+    `alpha` and `clients` are NIID-1's; `tail` is rho of the training and of the test
+    classes; `steps` replaces epochs by so many steps, drawn between the two.
+    """
+
+    data: str
+    split: str = N1
+    alpha: float = 0.5
+    clients: int = 10
+    epochs: int | None = None
+    rounds: int | None = None
+    tail: tuple[float, float] | None = None
+    steps: tuple[int, int] | None = None
+
+
+def column(name: str) -> Place:
+    """The place of a column of Table 1."""
+    data, split = name.split()
+    return Place(data, split, alpha=5.0 if name == HAM else 0.5)
+
+
+_SGD: Plain = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-5}
+_PAPER: Plain = {
+    "rounds": 100,
+    "local": {**_SGD, "epochs": 10, "batch_size": 64, "drop_last": True},
+}
+_RESNET: Plain = {"model": "resnet18", "network": {"norm": "group", "groups": 2}}
+_CNN: Plain = {"model": "disco_cnn"}
+_CROP: Plain = {"local": {"crop": 4}}
+_DATA: dict[str, Plain] = {
+    "HAM10000": {"dataset": "ham10000", **_RESNET},
+    "CIFAR-10": {"dataset": "cifar10", **_CNN, **_CROP},
+    "CIFAR-100": {"dataset": "cifar100", **_RESNET, **_CROP},
+    "CINIC-10": {"dataset": "cinic10", **_CNN, **_CROP},
+    "FMNIST": {"dataset": "fashion_mnist", **_CNN},
+    "AG News": {"dataset": "ag_news", "model": "textcnn", "network": {"hidden": 32}},
+}
+_LETTERS: Plain = joined(
+    letters(0.2), {"rounds": 20, "local": {**_SGD, "epochs": 5, "batch_size": 32}}
+)
+_SMALL: dict[str, Plain] = {
+    "CIFAR-10": _LETTERS,
+    "FMNIST": {
+        "dataset": "fashion_mnist",
+        "sample": 6000,
+        "model": "disco_cnn",
+        "rounds": 20,
+        "local": {**_SGD, "epochs": 3, "batch_size": 32},
+    },
+}
+# Plain steps, as momentum hides what a few clients a round change.
+_SMALL_PARTIAL: Plain = joined(
+    letters(0.2),
+    {"rounds": 30, "local": {"lr": 0.2, "epochs": 5, "batch_size": 16}},
+)
+_MANY: Plain = {"data": {"n_train": 5000, "n_test": 2000}}  # with long tails
+_NO_SMALL = "no small stand-in of its own: look at CIFAR-10 or FMNIST"
+
+
+def _niid2(biased: int, unbiased: int) -> Plain:
+    scenario = {"biased": biased, "unbiased": unbiased}
+    return {"kind": "niid2", "scenario": scenario}
+
+
+def _split(place: Place, tiny: bool = False) -> Plain:
+    news = place.data == "AG News" and not tiny  # 4 classes: 80 % hold two of them
+    if place.split == PARTIAL:
+        return _niid2(*((40, 10) if news else (50, 10))) | {"participants": 10}
+    if place.split == N2:
+        return _niid2(4, 1) if news else _niid2(5, 1)
+    alpha, clients = (0.5, 5) if tiny else (place.alpha, place.clients)
+    return {"kind": "dirichlet", "scenario": {"clients": clients, "alpha": alpha}}
+
+
+def _long(place: Place) -> Plain:
+    """How long clients train, and how rare classes are, where a place says so."""
+    more: Plain = {}
+    if place.epochs is not None:
+        more = joined(more, {"local": {"epochs": place.epochs}})
+    if place.rounds is not None:
+        more["rounds"] = place.rounds
+    if place.tail is not None:
+        more["tail"] = list(place.tail)
+    return more
+
+
+def scales(place: Place, *parts: Plain) -> dict[str, Setting]:
+    """A place at each scale, with the method of `parts`."""
+    made = [_tiny(place), _small(place), _paper(place)]
+    worlds = [world and joined(world, *parts) for world in made]
+    return settings(**dict(zip(("tiny", "small", "paper"), worlds, strict=True)))
+
+
+def _tiny(place: Place) -> Plain:
+    tiny = joined(TINY, {"local": TINY_LOCAL}, _split(place, tiny=True))
+    if place.split == PARTIAL:
+        return joined(tiny, {"data": {"n_train": 1200}})
+    tiny = joined(tiny, {"local": {"momentum": 0.9}})
+    if place.tail is not None:
+        tiny["tail"] = [4.0, 1.0 if place.tail[1] == 1 else 4.0]
+    if place.steps is not None:
+        tiny = joined(tiny, {"local": {"iterations": [1, 3]}})
+    return tiny
+
+
+def _small(place: Place) -> Plain | None:
+    if place.data not in _SMALL:
+        return None
+    if place.split == PARTIAL:
+        return joined(_SMALL_PARTIAL, _split(place), _long(place))
+    small = joined(_SMALL[place.data], _split(place), _long(place))
+    if place.tail is not None:
+        small = joined(small, _MANY)
+    if place.steps is not None:
+        # as for an epoch: from a tenth of the steps of 5 epochs to all of them
+        small = joined(small, {"local": {"iterations": [8, 80]}})
+    return small
+
+
+def _paper(place: Place) -> Plain:
+    paper = joined(_PAPER, _DATA[place.data], _split(place), _long(place))
+    if place.steps is not None:
+        paper = joined(paper, {"local": {"iterations": list(place.steps)}})
+    return paper
+
+
+def reading(place: Place) -> str:
+    """What one has to know of a place."""
+    if place.data == "HAM10000":
+        return "images fetched by hand; not augmented, as nobody says how"
+    return "small: letters in place of photographs" if place.data == "CIFAR-10" else ""
+
+
+def cell(
+    table: str,
+    row: str,
+    name: str,
+    value: float | None,
+    place: Place,
+    *parts: Plain,
+    where: str,
+    says: str = "",
+    **more,
+) -> Cell:
+    """A number of the paper and how to come by it; `more` are fields of `Cell`."""
+    made = scales(place, *parts)
+    lacks = "" if "small" in made else _NO_SMALL
+    known = Cell("feddisco", table, row, name, made, value, where=where, lacks=lacks)
+    said = "; ".join(filter(None, (says, reading(place))))
+    return replace(known, **{"reading": said} | more)
+
+
+def pairs(rows: Sequence[str]) -> list[tuple[str, Plain]]:
+    """Each method, and each with Disco's weights: (row, its parts joined)."""
+    with_disco = [(f"{row} + Disco", joined(METHODS[row], DISCO)) for row in rows]
+    plain = [(row, METHODS[row]) for row in rows]
+    return [pair for both in zip(plain, with_disco, strict=True) for pair in both]

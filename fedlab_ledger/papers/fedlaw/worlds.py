@@ -1,0 +1,249 @@
+"""FedLAW's places and methods at every scale, and cells of them.
+
+"small" is letters for CIFAR-10, and 12,000 images of Fashion-MNIST with the MLP.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fedlab_ledger import Cell, Setting
+from fedlab_ledger.papers.common import (
+    TINY,
+    TINY_LOCAL,
+    Plain,
+    joined,
+    letters,
+    settings,
+)
+
+_NETWORKS: dict[str, Plain] = {
+    "SimpleCNN": {"model": "simple_cnn"},
+    "AlexNet": {"model": "alexnet"},
+    "ResNet8": {"model": "law_resnet", "network": {"depth": 8}},
+    "ResNet20": {"model": "law_resnet", "network": {"depth": 20}},
+    "ResNet56": {"model": "law_resnet", "network": {"depth": 56}},
+    "ResNet110": {"model": "law_resnet", "network": {"depth": 110}},
+    "WRN56-4": {"model": "wrn56_4"},
+    "DenseNet121": {"model": "densenet121"},
+    "MLP": {"model": "mlp_200"},
+    "LeNet": {"model": "lenet"},
+}
+NORMED = ("ResNet", "WRN", "DenseNet")  # have BatchNorm
+_DATA: dict[str, Plain] = {
+    "CIFAR-10": {"dataset": "cifar10", "normalise": [0.5, 0.5]},
+    "CIFAR-100": {
+        "dataset": "cifar100",
+        "normalise": [0.5, 0.5],
+        "local": {"lr": 0.01, "weight_decay": 5e-5},
+    },
+    "FMNIST": {"dataset": "fashion_mnist", "normalise": [0.0, 1.0]},
+}
+_PAPER: Plain = {
+    "rounds": 200,
+    "held": 0.3,
+    "local": {
+        "lr": 0.08,
+        "momentum": 0.9,
+        "weight_decay": 5e-4,
+        "keep_velocity": True,
+        "decay": 0.99,
+        "batch_size": 128,
+    },
+}
+_LETTERS: Plain = joined(
+    letters(0.35),
+    {"rounds": 25, "local": {"lr": 0.1, "epochs": 5, "batch_size": 32}},
+)
+_FMNIST: Plain = {
+    "dataset": "fashion_mnist",
+    "normalise": [0.0, 1.0],
+    "sample": 12000,
+    "model": "mlp_200",
+    "rounds": 30,
+    "local": {"lr": 0.05, "momentum": 0.9, "epochs": 3, "batch_size": 64},
+}
+_NO_SMALL = "no small stand-in of its own: look at SimpleCNN on CIFAR-10, MLP on FMNIST"
+LETTERS = "small: letters, a small network"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Data, a network, how clients' data differ and how long they train.
+
+    `alpha` is Dirichlet's; None is the hybrid split, whose first half is balanced.
+    `per_class` and `proxy_rho` are the proxy set's, which every method gives up; what
+    is corrupted are two labels of a `corrupt` share of the clients. `small_per_class`
+    is of the letters, `small_epochs` says how long clients train there.
+    """
+
+    data: str = "CIFAR-10"
+    network: str = "SimpleCNN"
+    alpha: float | None = 100.0
+    clients: int = 20
+    share: float | None = None  # of the clients, in a round
+    epochs: int = 3
+    rounds: int | None = None
+    per_class: int = 10
+    proxy_rho: float = 1.0
+    resample: bool = False
+    tail: float | None = None  # rho of the clients' classes
+    corrupt: float | None = None
+    decay: float | None = None  # of the weights
+    least: int = 2  # samples that a client has, in the small world
+    letters: bool | None = None  # whether letters stand in; else as the network says
+    small_epochs: int = 5
+    small_per_class: int = 20
+
+    @property
+    def stand_in(self) -> str:
+        """What is trained at the small scale, if anything."""
+        if self.data == "FMNIST":
+            return "FMNIST" if self.network == "MLP" else ""
+        usual = self.data == "CIFAR-10" and self.network == "SimpleCNN"
+        return "letters" if (usual if self.letters is None else self.letters) else ""
+
+
+def _split(place: Place, clients: int, least: int) -> Plain:
+    scenario: Plain = {"clients": clients}
+    if place.corrupt is not None:
+        scenario["corrupt"] = place.corrupt
+    if place.alpha is None:
+        scenario["min_size"] = least
+        return {"kind": "hybrid", "scenario": scenario}
+    free = {"alpha": place.alpha, "capacity": False, "min_size": least}
+    return {"kind": "dirichlet", "scenario": scenario | free}
+
+
+def _server(place: Place, per_class: int) -> Plain:
+    """The proxy set."""
+    proxy: Plain = {"per_class": per_class}
+    if place.proxy_rho != 1:
+        proxy["rho"] = place.proxy_rho
+    if place.resample:
+        proxy["resample"] = True
+    return {"proxy": proxy}
+
+
+def _clients(place: Place, clients: int) -> Plain:
+    """Who takes part, how rare classes are, how much weights decay."""
+    more: Plain = {}
+    if place.share is not None:
+        more["participants"] = max(1, round(place.share * clients))
+    if place.tail is not None:
+        more["tail"] = [place.tail, 1.0]
+    if place.decay is not None:
+        more["local"] = {"weight_decay": place.decay}
+    return more
+
+
+def _tiny(place: Place) -> Plain:
+    clients = 3 if place.clients == 3 else 5
+    usual = None if place.alpha is None else max(place.alpha, 0.5)
+    usual = 100.0 if usual is not None and usual > 1 else usual
+    mild = replace(place, alpha=usual, tail=place.tail and 4.0, decay=None)
+    mild = replace(mild, share=place.share and 0.6, proxy_rho=min(place.proxy_rho, 2))
+    parts = _split(mild, clients, 2), _server(mild, 2), _clients(mild, clients)
+    return joined(TINY, {"local": TINY_LOCAL}, *parts)
+
+
+def _small(place: Place) -> Plain | None:
+    if place.stand_in == "FMNIST":
+        parts = _split(place, 20, place.least), _server(place, 10)
+        return joined(_FMNIST, *parts, _clients(place, 20))
+    if not place.stand_in:
+        return None
+    clients = place.clients // 2 if place.clients == 20 else place.clients
+    # of 2,000 letters to test on: as large a part of all data as it can be
+    parts = (
+        _split(place, clients, place.least),
+        _server(place, place.small_per_class),
+        _clients(place, clients),
+        {"local": {"epochs": place.small_epochs}},
+    )
+    made = joined(_LETTERS, *parts)
+    return made if place.rounds is None else made | {"rounds": place.rounds}
+
+
+def _paper(place: Place) -> Plain:
+    parts = (
+        _split(place, place.clients, 2),
+        _server(place, place.per_class),
+        {"local": {"epochs": place.epochs}},
+        _clients(place, place.clients),
+    )
+    made = joined(_PAPER, _DATA[place.data], _NETWORKS[place.network], *parts)
+    return made if place.rounds is None else made | {"rounds": place.rounds}
+
+
+def scales(place: Place, how: dict[str, Plain]) -> dict[str, Setting]:
+    """A place at each scale, with the method of that scale."""
+    worlds = {"tiny": _tiny(place), "small": _small(place), "paper": _paper(place)}
+    made = {s: world and joined(world, how[s]) for s, world in worlds.items()}
+    return settings(**made)
+
+
+def methods(place: Place, scale: str) -> dict[str, Plain]:
+    """Every method, with the numbers of its experiments in a place."""
+    rate = 0.01 if place.data == "CIFAR-10" else 0.005
+    epochs = {"tiny": 2, "small": 40, "paper": 100}[scale]
+    normed = scale == "paper" and place.network.startswith(NORMED)
+    law: Plain = {"options": {"server_epochs": epochs, "lr": rate}}
+    if normed:
+        law = joined(law, {"options": {"statistics": "running"}})
+        law = joined(law, {"local": {"statistics": "local"}})
+    # averages only what comes after its first epochs
+    swa = joined(law, {"options": {"server_epochs": max(epochs, 4)}})
+    distilled = {"epochs": epochs}
+    bare = {"momentum": 0.0, "weight_decay": 0.0, "keep_velocity": False}
+    early: Plain = {"options": {"early_stop": 1 if scale == "tiny" else 10}}
+    return {
+        "FedAvg": {"method": "fedavg"},
+        "FedProx": {"method": "fedprox", "options": {"mu": 0.001}, "local": bare},
+        "FedDyn": {"method": "feddyn", "options": {"alpha": 0.001, "form": "law"}},
+        "FedDF": {"method": "feddf", "options": distilled},
+        "FedBE": {"method": "fedbe", "options": distilled},
+        "Server-FT": {"method": "server-ft"},
+        "FedLAW": {"method": "fedlaw", **law},
+        "FedLAW (SWA)": {"method": "fedlaw-swa", **swa},
+        "adaptive GWS": {"method": "gws", **law},
+        "attentive LAW": {"method": "attentive", **law},
+        "attentive LAW, stopped early": {"method": "attentive", **joined(law, early)},
+    }
+
+
+def shrunk(gamma: float) -> Plain:
+    """FedAvg whose sum is multiplied by gamma."""
+    return {"method": "shrunk", "options": {"gamma": gamma}}
+
+
+def cell(
+    table: str,
+    row: str,
+    column: str,
+    value: float | None,
+    place: Place,
+    how: Plain | str,
+    *more_of_it: Plain,
+    where: str,
+    says: str = "",
+    **more,
+) -> Cell:
+    """A number of the paper and how to come by it; `more` are fields of `Cell`.
+
+    `how` is a method's name, or what is the same at every scale.
+    """
+    parts = {}
+    for scale in ("tiny", "small", "paper"):
+        found = methods(place, scale)[how] if isinstance(how, str) else how
+        parts[scale] = joined(found, *more_of_it)
+    made = scales(place, parts)
+    lacks = "" if "small" in made else _NO_SMALL
+    known = Cell("fedlaw", table, row, column, made, value, where=where, lacks=lacks)
+    said = [says, LETTERS if place.stand_in == "letters" else ""]
+    usual = {"metric": "mean-10", "reading": "; ".join(filter(None, said))}
+    return replace(known, **usual | more)
+
+
+def over(table: str, row: str, rows: Sequence[str]) -> tuple[str, str] | None:
+    """The first of the rows, unless it is that."""
+    return None if row == rows[0] else (table, rows[0])

@@ -1,0 +1,197 @@
+"""rFedAvg's places and methods at every scale, and cells of them.
+
+"small" is a part of MNIST with a small network, and letters for photographs across
+silos. The weight of the penalty, lambda, belongs to the size of the features: at the
+smaller scales it is not the paper's, see `_SMALL_LAMBDA`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.papers.common import (
+    TINY,
+    TINY_LOCAL,
+    Plain,
+    joined,
+    letters,
+    settings,
+)
+
+METHODS = ("FedAvg", "FedProx", "Scaffold", "q-FedAvg", "rFedAvg", "rFedAvg+")
+OURS = ("FedAvg", "rFedAvg", "rFedAvg+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data set, how alike its clients are, and who takes part.
+
+    Across silos there are 20 clients, across devices 100 of 500, if not said otherwise.
+    `times` multiplies lambda; `noise` is the deviation of what is added to a delta.
+    """
+
+    dataset: str
+    s: float = 0.0  # the share of a client's data that is dealt at random
+    device: bool = False
+    clients: int | None = None
+    share: float | None = None  # of the clients, in a round
+    epochs: int | None = None
+    times: float = 1.0
+    noise: float = 0.0
+    small: str = ""  # the data set of the small scale, if another
+
+
+_LAMBDA = {"MNIST": 1e-4, "CIFAR-10": 1e-5, "FEMNIST": 1e-4}
+# Features are smaller than the paper's 512, and lambda belongs to them. It was chosen
+# at similarity 0 % on seeds from 900 on, which are not reported. MNIST, twelve rounds,
+# rFedAvg+ over FedAvg in points: .0003 -0.7 and +0.9 (two seeds), .001 -3.6 and +1.1,
+# .003 -4.5 (one seed), .01 -10.7, .03 fails. That .01 of the squared distances is a
+# fortieth of the loss after FedAvg's first round misleads: they grow from 1.1 to 15.
+# Letters, four seeds: .0001 -0.2, .0003 -0.5, .001 -1.6: nothing helped there.
+_SMALL_LAMBDA = {"MNIST": 3e-4, "CIFAR-10": 3e-4}
+_TINY_LAMBDA = 3e-3
+_ROUNDS = {"MNIST": 60, "CIFAR-10": 200, "FEMNIST": 80}
+_DATA: dict[str, Plain] = {
+    "MNIST": {"dataset": "mnist", "normalise": [0.5, 0.5]},
+    "CIFAR-10": {"dataset": "cifar10", "normalise": [0.5, 0.5], "resize": 28},
+    "FEMNIST": {"dataset": "femnist"},
+}
+_SILO: Plain = {"lr": 0.1, "epochs": 5, "batch_size": 100, "drop_last": True}
+_DEVICE: Plain = {"lr": 0.1, "epochs": 10, "batch_size": 32, "drop_last": True}
+NO_GLOVE = "starts from GloVe word vectors, which are not fetched"
+_NO_SMALL = "no small stand-in: look at MNIST"
+
+
+def _method(row: str, place: Place, scale: str, lam: float) -> Plain:
+    """A method with the numbers of its experiments."""
+    if row in ("FedAvg", "Scaffold"):
+        return {"method": "fedavg", "weigh": {"name": "equal"}}
+    if row == "FedProx":
+        rate = {"local": {"lr": 0.01}} if place.device and scale == "paper" else {}
+        prox: Plain = {"method": "fedprox", "options": {"mu": 1.0, "half": False}}
+        return joined(prox, {"weigh": {"name": "equal"}}, rate)
+    if row == "q-FedAvg":
+        fair = {"q": 1.0, "lipschitz": 1.0, "scaled_norm": True}
+        return {"method": "q-fedavg", "options": fair}
+    options: Plain = {"lam": lam * place.times, "form": "code"}
+    if place.noise:
+        options["noise"] = place.noise
+    return {"method": row.lower().replace("+", "-plus"), "options": options}
+
+
+def _split(place: Place, clients: int) -> Plain:
+    scenario = {"clients": clients, "s": place.s, "own_test": "same"}
+    return {"kind": "similarity", "scenario": scenario}
+
+
+def _drawn(clients: int, share: float) -> Plain:
+    return {"participants": round(clients * share)} if share < 1 else {}
+
+
+def _tiny(place: Place) -> Plain:
+    many = {"participants": 2} if place.device else {}
+    return joined(TINY, {"local": TINY_LOCAL}, _split(place, 4), many)
+
+
+def _small_set(place: Place) -> str:
+    return place.small or place.dataset
+
+
+def _small(place: Place) -> Plain | None:
+    epochs = {"local": {"epochs": place.epochs}} if place.epochs else {}
+    if _small_set(place) == "MNIST":
+        clients = (place.clients or 500) // 5 if place.device else 20
+        share = place.share or (0.2 if place.device else 1.0)
+        batch = 20 if place.device else 50
+        local = {"lr": 0.1, "epochs": 2, "batch_size": batch}
+        data = _DATA["MNIST"] | {"sample": 6000, "network": {"hidden": [100]}}
+        data |= {"rounds": 30, "local": local}
+        return joined(data, epochs, _split(place, clients), _drawn(clients, share))
+    if place.dataset == "CIFAR-10" and not place.device:
+        local = {"lr": 0.1, "epochs": 5, "batch_size": 32}
+        begin = joined(letters(0.2), {"rounds": 12, "local": local})
+        return joined(begin, epochs, _split(place, 10))
+    return None
+
+
+def _paper(place: Place) -> Plain | None:
+    if place.dataset == "Sent140":
+        return None
+    clients = place.clients or (500 if place.device else 20)
+    share = place.share or (0.2 if place.device else 1.0)
+    split = _split(place, clients)
+    if place.dataset == "FEMNIST":
+        scenario = {"sample": clients, "min_size": 32, "own_test": "same"}
+        split = {"kind": "natural", "scenario": scenario}
+    epochs = {"epochs": place.epochs} if place.epochs else {}
+    local = (_DEVICE if place.device else _SILO) | epochs
+    begin: Plain = {"model": "mcmahan_cnn", "rounds": _ROUNDS[place.dataset]}
+    begin = joined(_DATA[place.dataset], begin, {"local": local})
+    return joined(begin, split, _drawn(clients, share))
+
+
+def scales(row: str, place: Place) -> dict[str, Setting]:
+    """A method's setting in a place, at each scale that there is."""
+    worlds = {"tiny": _tiny(place), "small": _small(place), "paper": _paper(place)}
+    weights = {
+        "tiny": _TINY_LAMBDA,
+        "small": _SMALL_LAMBDA.get(_small_set(place), 0.0),
+        "paper": _LAMBDA.get(place.dataset, 0.0),
+    }
+    made = {
+        s: joined(world, _method(row, place, s, weights[s]))
+        for s, world in worlds.items()
+        if world
+    }
+    return settings(**made)
+
+
+def _reading(row: str, place: Place, scales: Iterable[str]) -> str:
+    says = []
+    if row == "Scaffold":
+        says.append("as in the authors' code, where it is FedAvg in effect")
+    if place.dataset == "FEMNIST" and row.startswith("rFedAvg"):
+        says.append("nobody says which lambda: MNIST's")
+    if "small" in scales and _small_set(place) == "CIFAR-10":
+        says.append("small: letters, lambda .0003")
+    if "small" in scales and _small_set(place) == "MNIST":
+        says.append("small: 6,000 images, an MLP with 100 features, lambda .0003")
+    return "; ".join(says)
+
+
+def cell(
+    name: str,
+    row: str,
+    column: str,
+    place: Place,
+    value: float | None = None,
+    *,
+    where: str,
+    metric: str = "mean-5",
+    reading: str = "",
+    **more,
+) -> Cell:
+    """A cell of a method in a place, with what is to be said about it."""
+    made = scales(row, place)
+    lacks = "" if "small" in made else _NO_SMALL
+    if place.dataset == "Sent140":
+        lacks = NO_GLOVE
+    says = filter(None, (reading, _reading(row, place, made)))
+    return Cell(
+        "rfedavg",
+        name,
+        row,
+        column,
+        made,
+        value,
+        metric=metric,
+        where=where,
+        reading="; ".join(says),
+        lacks=lacks,
+        **more,
+    )
+
+
+def table(name: str, title: str, cells: Iterable[Cell]) -> Table:
+    """A table or figure of the paper."""
+    return Table("rfedavg", name, title, tuple(cells))
