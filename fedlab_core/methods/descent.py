@@ -1,12 +1,16 @@
-"""The steps of PyTorch's SGD and Adam, to the last bit, for one tensor each.
+"""Steps of descent that rules and servers take themselves.
 
-PyTorch's own classes load its compiler, which takes longer than a server's round.
+`Sgd` and `Adam` are PyTorch's to the last bit, for one tensor each; PyTorch's own
+classes load its compiler, which takes longer than a server's round.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from fedlab_core.tree import Tree
 
 
 class Sgd:
@@ -43,3 +47,12 @@ class Adam:
         self.square.mul_(b).addcmul_(slope, slope, value=1 - b)
         root = self.square.sqrt() / math.sqrt(1 - b**self.steps)
         self.x.addcdiv_(self.mean, root.add_(1e-8), value=-lr / (1 - a**self.steps))
+
+
+def follow(of: Callable[[Tree], Tensor], params: Tree, lr: float, steps: int) -> Tree:
+    """Parameters after some plain gradient steps, as constants."""
+    now = {n: w.detach() for n, w in params.items()}
+    for _ in range(steps):
+        grads = torch.func.grad(of)(now)
+        now = {n: (w - lr * grads[n]).detach() for n, w in now.items()}
+    return now

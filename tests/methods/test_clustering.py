@@ -14,26 +14,18 @@ from hypothesis import strategies as st
 from fedlab_core import BySize, Local, Partition, World, build, fedavg, load, run, world
 from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
+from fedlab_core.methods.cfl import CFL, SplitInTwo, bipartition, cfl, still_and_pulling
 from fedlab_core.methods.clustering import (
-    CFL,
-    IFCA,
-    FeSEM,
-    KMeans,
-    Split,
-    ToNearest,
-    bipartition,
-    cfl,
-    clusters,
-    fesem,
-    ifca,
-    kmeans,
+    k_means,
     parameter_distances,
-    still_and_pulling,
     trained_alone,
     update_distances,
 )
 from fedlab_core.methods.fedavg import Equal, local_only
 from fedlab_core.methods.fedprox import fedprox
+from fedlab_core.methods.fesem import FeSEM, ToNearest, fesem
+from fedlab_core.methods.ifca import IFCA, ifca
+from fedlab_core.methods.kmeans import KMeans, kmeans
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.method import Next, Regrouping
 from tests.methods.plainly import LOCAL, SEED, played, same, setting
@@ -269,12 +261,12 @@ def test_a_split_by_hand(permuted):
     assert gap[0, 1].item() == pytest.approx(0, abs=1e-6)
     assert gap[0, 3].item() == pytest.approx(0.5)
     for rule, split in [
-        (Split(1.74, 1.99, 0.49), True),
-        (Split(1.72, 1.99, 0.49), False),  # not still
-        (Split(1.74, 2.01, 0.49), False),  # not pulling
-        (Split(1.74, 1.99, 0.51), False),  # could be one kind
-        (Split(1.74, 1.99, 0.49, "single"), True),
-        (Split(1.74, 1.99, 0.49, after=1), False),
+        (SplitInTwo(1.74, 1.99, 0.49), True),
+        (SplitInTwo(1.72, 1.99, 0.49), False),  # not still
+        (SplitInTwo(1.74, 2.01, 0.49), False),  # not pulling
+        (SplitInTwo(1.74, 1.99, 0.51), False),  # could be one kind
+        (SplitInTwo(1.74, 1.99, 0.49, "single"), True),
+        (SplitInTwo(1.74, 1.99, 0.49, after=1), False),
     ]:
         homes, origin = rule(now)
         assert homes == (KINDS if split else [0] * 6)
@@ -285,9 +277,9 @@ def test_each_group_is_split_by_itself_and_keeps_its_number(permuted):
     """Groups 0 and 1 both fall apart: the new ones, 2 and 3, go on from them."""
     moves = [[2.0, 0.0], [-2.0, 0.0], [0.0, 2.0], [0.0, -2.0], [0.0, 2.0], [2.0, 0.0]]
     now = regrouping(permuted, moves, [0, 0, 1, 1, 1, 0])
-    assert Split(1.0, 1.0)(now) == ([0, 2, 1, 3, 1, 0], [0, 1, 0, 1])
+    assert SplitInTwo(1.0, 1.0)(now) == ([0, 2, 1, 3, 1, 0], [0, 1, 0, 1])
     absent = replace(now, ids=[0, 1], models={n: v[:2] for n, v in now.models.items()})
-    assert Split(1.0, 1.0)(absent) == ([0, 2, 1, 1, 1, 0], [0, 1, 0])
+    assert SplitInTwo(1.0, 1.0)(absent) == ([0, 2, 1, 1, 1, 0], [0, 1, 0])
 
 
 # -- FeSEM and k-means -------------------------------------------------------------
@@ -303,8 +295,8 @@ def test_everyone_goes_to_the_nearest_centre(permuted):
 
 def test_clusters_of_a_made_case():
     points = torch.tensor([[0.0, 0], [10, 0], [0, 1], [10, 1], [5, 50]])
-    assert clusters(points, 3, seed=0) == [0, 1, 0, 1, 2]
-    assert clusters(points, 1, seed=0) == [0] * 5
+    assert k_means(points, 3, seed=0) == [0, 1, 0, 1, 2]
+    assert k_means(points, 1, seed=0) == [0] * 5
 
 
 def test_the_distances_that_each_is_based_on(permuted):

@@ -1,0 +1,44 @@
+"""Ditto: beside the group's model, one of every client's own that stays near it.
+
+Citation: Li et al. 2021, "Ditto: Fair and Robust Federated Learning Through
+Personalization".
+
+Symbols: lambda -> `lam`; v_k -> the model kept beside the group's.
+
+Algorithm: Alg. 1 -> `Personal(beside=...)` with `Tied`.
+
+Deviations from the paper:
+1. Who has not taken part yet is judged by the group's model.
+"""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.errors import require
+from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.methods.fedprox import apart
+from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.tree import Tree, named
+
+
+@dataclass(frozen=True)
+class Tied:
+    """f(v) + lam/2 |v - x|^2, x being the group's model of the round's start."""
+
+    lam: float = 1.0
+
+    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+        x = named(given.sent, "round")
+        return cross_entropy(net, params, batch, given) + self.lam / 2 * apart(
+            params, x
+        )
+
+
+def ditto(local: Local | None = None, lam: float = 1.0) -> Method:
+    """FedAvg, and beside it a model of each client's own that stays near it."""
+    require(lam >= 0, f"lam must be 0 or more, not {lam}")
+    method = fedavg(local, name="Ditto")
+    beside = replace(method.local, loss=Tied(lam))
+    return replace(method, personal=Personal("beside", beside=beside))

@@ -1,0 +1,68 @@
+"""FedAdam: the server follows the mean update like Adam.
+
+Citation: Reddi et al. 2021, "Adaptive Federated Optimization".
+
+Symbols: Delta_t -> `move`, the mean update; m, v -> "m", "v" of the server's state;
+beta_1, beta_2, tau, eta -> `beta1`, `beta2`, `tau`, `lr`.
+
+Algorithm: Alg. 2 -> `ServerAdam`.
+
+Deviations from the paper:
+1. The defaults (.9, .99, 1e-5) are those of FedLAW's code; m and v start at 0 and are
+   not corrected for it.
+2. BatchNorm's statistics are averaged.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from fedlab_core.client.local import Local
+from fedlab_core.errors import require
+from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.methods.fedavgm import mean_and_move
+from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree, named, prefixed
+
+
+@dataclass(frozen=True)
+class ServerAdam:
+    """m, v of the mean update; w <- w + lr m / (sqrt(v) + tau).
+
+    Paper: FedAdam Alg. 2.
+    """
+
+    lr: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.99
+    tau: float = 1e-5
+    name: str = "adam"
+    tells: tuple[str, ...] = ()
+    hears: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(self.lr > 0, f"lr must be above 0, not {self.lr}")
+        for name in ("beta1", "beta2"):
+            value = getattr(self, name)
+            require(0 <= value < 1, f"{name} must be in [0, 1), not {value}")
+        require(self.tau > 0, f"tau must be above 0, not {self.tau}")
+
+    def begin(self, model: Tree, world: World, clients: int) -> Next:
+        zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
+        return Next(model, prefixed("m", zero) | prefixed("v", zero))
+
+    def __call__(self, now: Gathered) -> Next:
+        mean, move = mean_and_move(now)
+        m, v = (named(now.before.state, part) for part in ("m", "v"))
+        m = {n: self.beta1 * m[n] + (1 - self.beta1) * d for n, d in move.items()}
+        v = {n: self.beta2 * v[n] + (1 - self.beta2) * d**2 for n, d in move.items()}
+        x = now.before.begin
+        step = {n: self.lr * m[n] / (v[n].sqrt() + self.tau) for n in m}
+        model = mean | {n: x[n] + d for n, d in step.items()}
+        return Next(model, prefixed("m", m) | prefixed("v", v))
+
+
+def fedadam(local: Local | None = None, lr: float = 0.01, **options) -> Method:
+    """FedAvg with Adam on the server; `options` are those of `ServerAdam`."""
+    return fedavg(local, name="FedAdam", server=ServerAdam(lr, **options))

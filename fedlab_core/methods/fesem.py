@@ -1,0 +1,78 @@
+"""FeSEM: k centres, and every client goes to the one nearest to its model.
+
+Citation: Long et al. 2022, "Multi-center federated learning: clients clustering for
+better personalization".
+
+Symbols: number of centres -> `k`.
+
+Algorithm: the assignment -> `ToNearest`; a centre -> the plain mean of its members.
+
+Deviations from the paper:
+1. The first centres are those of k-means on the models of the first round;
+   `start="random"` draws models and groups, so that the draw decides.
+2. Who has not taken part yet stays where it began.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedlab_core.client.local import Local
+from fedlab_core.errors import require
+from fedlab_core.keys import derive_seed
+from fedlab_core.methods.clustering import (
+    all_in_one,
+    check_k,
+    k_means,
+    moved,
+    trained_only,
+)
+from fedlab_core.methods.fedavg import Equal, fedavg
+from fedlab_core.rounds.method import Groups, Homes, Method, Regrouping, Weigh
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import flatten
+
+STARTS = ("kmeans", "random")
+
+
+@dataclass(frozen=True)
+class ToNearest:
+    """Participants go to the centre nearest to what they have become."""
+
+    k: int
+
+    def __call__(self, now: Regrouping) -> tuple[Homes, list[int]]:
+        points = flatten(trained_only(now.world, now.models), True)
+        if len(now.before) < self.k:
+            new = k_means(points, self.k, derive_seed(*now.key, 0xFE5E))
+            origin = [0] * self.k
+        else:
+            centres = [trained_only(now.world, b.model) for b in now.before]
+            heart = torch.stack([flatten(c) for c in centres])
+            gaps = [torch.linalg.vector_norm(points - c, dim=1) for c in heart]
+            new = torch.stack(gaps, dim=1).argmin(1).tolist()
+            origin = list(range(self.k))
+        return moved(now.home, now.ids, new), origin
+
+
+def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
+    """k centres; each participant trains from its own, then goes to the nearest one."""
+    check_k(k)
+    choices = ", ".join(STARTS)
+    require(start in STARTS, f"unknown start {start!r}: choose from {choices}")
+    if start == "kmeans":
+        return Groups("fesem", all_in_one, regroup=ToNearest(k))
+
+    def begin(world: World, seed: int) -> Homes:
+        rng = np.random.default_rng([seed, 0xFE5E])
+        return rng.integers(k, size=len(world)).tolist()
+
+    return Groups("fesem", begin, regroup=ToNearest(k), models=k)
+
+
+def fesem(
+    local: Local | None = None, k: int = 4, weigh: Weigh | None = None, **options
+) -> Method:
+    """Multi-centre federated learning; a centre is its members' plain mean."""
+    return fedavg(local, weigh or Equal(), FeSEM(k, **options), "FeSEM")

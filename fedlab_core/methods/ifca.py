@@ -1,0 +1,40 @@
+"""IFCA: k models, and every client trains the one that suits it best.
+
+Citation: Ghosh et al. 2020, "An Efficient Framework for Clustered Federated Learning".
+
+Symbols: number of clusters -> `k`.
+
+Algorithm: a client's choice of a model -> `ByLoss`; the rest is FedAvg in groups.
+
+Deviations from the paper:
+1. It averages models, the second of its two variants, and is run once; its authors
+   restart it and keep the best.
+2. A client that has never taken part is in group 0.
+3. The `bytes` of a history count one model a round each way; IFCA sends all k.
+"""
+
+from dataclasses import dataclass
+
+from fedlab_core.client.local import Local
+from fedlab_core.methods.clustering import all_in_one, check_k, moved
+from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.rounds.method import Groups, Homes, Losses, Method, Weigh
+
+
+@dataclass(frozen=True)
+class ByLoss:
+    """Participants go to the model with the least loss on their data."""
+
+    def __call__(self, homes: Homes, ids: list[int], losses: Losses) -> Homes:
+        return moved(homes, ids, losses().argmin(1).tolist())
+
+
+def IFCA(k: int = 4) -> Groups:
+    """k models, drawn apart; each participant trains the one that suits it best."""
+    check_k(k)
+    return Groups("ifca", all_in_one, pick=ByLoss(), models=k)
+
+
+def ifca(local: Local | None = None, k: int = 4, weigh: Weigh | None = None) -> Method:
+    """Iterative federated clustering, averaging models by size."""
+    return fedavg(local, weigh, IFCA(k), "IFCA")

@@ -1,0 +1,63 @@
+"""pFedMe: clients keep a model near the group's, by Moreau envelopes.
+
+Citation: Dinh et al. 2020, "Personalized Federated Learning with Moreau Envelopes".
+
+Symbols: lambda, K, inner eta -> `lam`, `inner_steps`, `inner_lr`; theta -> "theta" of a
+client's memory.
+
+Algorithm: Alg. 1 -> `Moreau`.
+
+Deviations from the paper:
+1. The server is the plain weighted average.
+2. Who has not taken part yet is judged by the group's model.
+"""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.errors import require
+from fedlab_core.methods.descent import follow
+from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.methods.fedprox import apart
+from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.tree import Tree, prefixed
+
+
+@dataclass(frozen=True)
+class Moreau:
+    """lam/2 |y - theta|^2, theta near the minimum of f + lam/2 |theta - y|^2.
+
+    Its gradient is lam (y - theta). Paper: pFedMe Alg. 1.
+    """
+
+    lam: float = 1.0
+    inner_lr: float = 0.1
+    inner_steps: int = 5
+
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: Given
+    ) -> tuple[Tensor, Tree]:
+        y = {n: w.detach() for n, w in params.items()}
+
+        def envelope(theta: Tree) -> Tensor:
+            near = self.lam / 2 * apart(theta, y)
+            return cross_entropy(net, theta, batch, given) + near
+
+        theta = follow(envelope, params, self.inner_lr, self.inner_steps)
+        return self.lam / 2 * apart(params, theta), prefixed("theta", theta)
+
+
+def begin_theta(start: Tree, sent: Tree) -> Tree:
+    """theta is the model before it is anything else."""
+    return prefixed("theta", start)
+
+
+def pfedme(local: Local | None = None, lam: float = 1.0, **options) -> Method:
+    """FedAvg of Moreau envelopes; judged is theta. `options` are those of `Moreau`."""
+    require(lam > 0, f"lam must be above 0, not {lam}")
+    loss = Moreau(lam, **options)
+    rule = replace(local or Local(), loss=loss, memory=begin_theta)
+    method = fedavg(rule, name="pFedMe")
+    return replace(method, personal=Personal("theta", kept="theta"))
