@@ -8,10 +8,6 @@ from fedlab_core.analysis.bounds import Constants as Constants
 from fedlab_core.analysis.bounds import Descent as Descent
 from fedlab_core.analysis.bounds import descend as descend
 from fedlab_core.analysis.bounds import stationary as stationary
-from fedlab_core.analysis.cost import Traffic as Traffic
-from fedlab_core.analysis.cost import cost_table as cost_table
-from fedlab_core.analysis.cost import state_bytes as state_bytes
-from fedlab_core.analysis.cost import traffic as traffic
 from fedlab_core.analysis.curvature import Curvature as Curvature
 from fedlab_core.analysis.curvature import top_curvature as top_curvature
 from fedlab_core.analysis.drift import divergence as divergence
@@ -22,9 +18,6 @@ from fedlab_core.analysis.fairness import client_variance as client_variance
 from fedlab_core.analysis.fairness import head_middle_tail as head_middle_tail
 from fedlab_core.analysis.fairness import ipr as ipr
 from fedlab_core.analysis.fairness import rsd as rsd
-from fedlab_core.analysis.fairness import worst_client as worst_client
-from fedlab_core.analysis.fairness import worst_tenth as worst_tenth
-from fedlab_core.analysis.features import mean_features as mean_features
 from fedlab_core.analysis.features import mmd as mmd
 from fedlab_core.analysis.features import regulariser as regulariser
 from fedlab_core.analysis.features import spread as spread

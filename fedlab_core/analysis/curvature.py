@@ -51,26 +51,6 @@ def hessian_product(
     return product
 
 
-def power_iteration(
-    product: Product, start: Tensor, steps: int = 100, tolerance: float = 1e-6
-) -> tuple[float, Tensor]:
-    """The eigenvalue of largest magnitude, and its eigenvector of length one.
-
-    Stops when the value changes by less than `tolerance` of itself.
-    """
-    require(steps >= 1, f"steps must be 1 or more, not {steps}")
-    vector, value = start / start.norm(), 0.0
-    for _ in range(steps):
-        image = product(vector)
-        last, value = value, float(vector @ image)
-        if not float(image.norm()):
-            return 0.0, vector
-        vector = image / image.norm()
-        if abs(value - last) <= tolerance * abs(value):
-            break
-    return float(vector @ product(vector)), vector
-
-
 @torch.no_grad()
 def lanczos(
     product: Product, size: int, steps: int, generator: torch.Generator, like: Tensor

@@ -39,17 +39,6 @@ def client_variance(accuracies: Numbers) -> float:
     return float(_clients(accuracies).var())
 
 
-def worst_client(accuracies: Numbers) -> float:
-    """The lowest accuracy of any client."""
-    return float(_clients(accuracies).min())
-
-
-def worst_tenth(accuracies: Numbers) -> float:
-    """Mean accuracy of the worst tenth of the clients, rounded up to one or more."""
-    ordered = np.sort(_clients(accuracies))
-    return float(ordered[: math.ceil(len(ordered) / 10)].mean())
-
-
 @dataclass(frozen=True)
 class Frequency:
     """Mean accuracy of the frequent, the middle and the rare classes."""

@@ -5,36 +5,11 @@ the maximum mean discrepancy of two clients is the distance of their deltas.
 """
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch import Tensor
 
 from fedlab_core.errors import require
-from fedlab_core.metrics.scores import Lists, check_rows, evaluating, padded
-from fedlab_core.tree import Tree, take
 
 PREFIX = "features."
-
-
-@torch.no_grad()
-def mean_features(model: nn.Module, states: Tree, x: Tensor, lists: Lists) -> Tensor:
-    """delta: mean feature of row k of a stacked tree on the samples lists[k].
-
-    In evaluation mode, over whole data sets. One model for every client is
-    `repeat(state, len(lists))`. NaN where a client has no sample.
-    """
-    check_rows(states, lists)
-    part = evaluating(model).get_submodule("features")
-    own = {n.removeprefix(PREFIX): v for n, v in states.items() if n.startswith(PREFIX)}
-    run = vmap(lambda state, part_x: functional_call(part, state, (part_x,)))
-    sums = x.new_zeros(0)
-    for rows, index, real in padded(lists, x.device):
-        found = run(take(own, rows), x[index]).flatten(2) * real[..., None]
-        if not sums.numel():
-            sums = found.new_zeros(len(lists), found.shape[-1])
-        sums[rows] += found.sum(1)
-    require(sums.numel() > 0, "lists holds no sample at all")
-    held = torch.tensor([len(one) for one in lists], device=sums.device)
-    return sums / torch.where(held > 0, held, torch.nan)[:, None].to(sums)
 
 
 def mmd(delta: Tensor) -> Tensor:

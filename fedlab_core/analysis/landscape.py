@@ -56,25 +56,6 @@ class Simplex:
         return self.weights[np.nanargmin(self.loss)]
 
 
-def random_direction(model: nn.Module, state: Tree, generator: torch.Generator) -> Tree:
-    """A random direction with filters as long as the model's own.
-
-    Each row of a weight (a filter, a neuron) is drawn and scaled to the length of the
-    same row of the model; biases, normalisation and buffers are not moved.
-    """
-    learnt = dict(model.named_parameters())
-
-    def draw(name: str, own: Tensor) -> Tensor:
-        if name not in learnt or own.ndim < 2:
-            return torch.zeros_like(own)
-        drawn = torch.randn(own.shape, generator=generator, device=generator.device)
-        drawn, rows = drawn.to(own).flatten(1), own.flatten(1)
-        unit = drawn / drawn.norm(dim=1, keepdim=True)
-        return (unit * rows.norm(dim=1, keepdim=True)).view_as(own)
-
-    return {name: draw(name, v) for name, v in state.items()}
-
-
 def along(
     model: nn.Module, state: Tree, direction: Tree, at: Axis, x: Tensor, y: Tensor
 ) -> Curve:

@@ -56,26 +56,6 @@ def _mask(shape: torch.Size, generator: torch.Generator) -> Tensor:
     return (high << 32) | low
 
 
-def noisy_mean(
-    features: Tensor, clip: float, sigma: float, generator: torch.Generator
-) -> Tensor:
-    """Mean of rows cut to length `clip`, with Gaussian noise: the Gaussian mechanism.
-
-    The noise has standard deviation sigma * clip / rows in every entry.
-
-    Paper: rFedAvg Fig. 12; its text says nothing of what is cut, here it is each row.
-    """
-    require(
-        features.ndim == 2 and len(features) > 0,
-        f"features must be one row a sample, not of shape {tuple(features.shape)}",
-    )
-    require(clip > 0, f"clip must be above 0, not {clip}")
-    require(sigma >= 0, f"sigma must be 0 or more, not {sigma}")
-    length = features.norm(dim=1, keepdim=True)
-    kept = features * (clip / length.clamp(min=clip))
-    return _disturbed(kept.mean(0), sigma * clip / len(features), generator)
-
-
 def noisy(tree: Tree, sigma: float, generator: torch.Generator) -> Tree:
     """A tree with Gaussian noise of standard deviation sigma on every number.
 

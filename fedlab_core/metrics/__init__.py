@@ -18,7 +18,5 @@ from fedlab_core.metrics.scores import evaluate_own as evaluate_own
 from fedlab_core.metrics.scores import logits as logits
 from fedlab_core.metrics.seeds import mean_interval as mean_interval
 from fedlab_core.metrics.updates import coherence as coherence
-from fedlab_core.metrics.updates import cohort_coherence as cohort_coherence
 from fedlab_core.metrics.updates import critical_round as critical_round
 from fedlab_core.metrics.updates import shrinking as shrinking
-from fedlab_core.metrics.updates import taylor_decrease as taylor_decrease

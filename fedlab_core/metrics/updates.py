@@ -24,19 +24,6 @@ def coherence(states: Tree, start: Tree) -> Tensor:
     return moves @ moves.T
 
 
-def cohort_coherence(states: Tree, start: Tree, weights: Tensor) -> Tensor:
-    """Sum over pairs i != j of weights i, j and the cosine, divided by the clients.
-
-    Every pair counts twice, as (i, j) and (j, i). Paper: FedLAW Sec. 5.1.
-    """
-    cosines = coherence(states, start)
-    clients = len(cosines)
-    _check_weights(weights, clients)
-    cosines = cosines - torch.diag(torch.diagonal(cosines))
-    weights = weights.to(cosines)
-    return weights @ cosines @ weights / clients
-
-
 def critical_round(values: Sequence[float] | Tensor) -> int | None:
     """Position of the first value below 0 that follows one of 0 or more, if any.
 
@@ -47,33 +34,6 @@ def critical_round(values: Sequence[float] | Tensor) -> int | None:
         if values[t] < 0 <= values[t - 1]:
             return t
     return None
-
-
-@dataclass(frozen=True)
-class Decrease:
-    """What a step of the aggregated update changes the loss by, to first order."""
-
-    own: Tensor  # what the clients give each for itself
-    cross: Tensor  # what they give together, or take from one another
-
-    @property
-    def total(self) -> Tensor:
-        """The whole change: 0 or less."""
-        return self.own + self.cross
-
-
-def taylor_decrease(
-    states: Tree, start: Tree, weights: Tensor, lr: float = 1.0
-) -> Decrease:
-    """First-order change of the loss, -lr |sum_i weights_i g_i|^2, in its two parts.
-
-    It takes the aggregated update for the gradient of the loss. Paper: FedLAW Eq. (6).
-    """
-    moves = flatten(start) - flatten(states, True)
-    _check_weights(weights, len(moves))
-    weighted = weights.to(moves)[:, None] * moves
-    own = (weighted**2).sum()
-    return Decrease(-lr * own, -lr * ((weighted.sum(0) ** 2).sum() - own))
 
 
 @dataclass(frozen=True)

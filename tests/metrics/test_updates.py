@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import analysis, metrics, tree
+from fedlab_core import metrics
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import critical_round
 
@@ -27,26 +27,6 @@ def cohort():
     return states, start, torch.tensor([0.1, 0.2, 0.3, 0.4])
 
 
-def test_cohort_coherence_by_hand():
-    """Two clients at 60 degrees: (1/2) (2 * 1/2 * 1/2 * 1/2) = 1/8, whatever the
-    lengths; at a right angle 0; opposite (1/2) (2 * 1/4 * -1) = -1/4."""
-    start = {"w": torch.zeros(2)}
-    for angle, want in (60, 0.125), (90, 0.0), (180, -0.25):
-        turn = math.radians(angle)
-        ends = {"w": torch.tensor([[3, 0], [math.cos(turn), math.sin(turn)]])}
-        got = metrics.cohort_coherence(ends, start, HALF)
-        assert float(got) == pytest.approx(want, abs=1e-7)
-
-
-def test_cohort_coherence_is_the_double_sum(cohort):
-    states, start, weights = cohort
-    cosine = metrics.coherence(states, start)
-    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
-    want = sum(weights[i] * weights[j] * cosine[i, j] for i, j in pairs) / 4
-    got = metrics.cohort_coherence(states, start, weights)
-    assert float(got) == pytest.approx(float(want))
-
-
 @pytest.mark.parametrize(
     "values, want",
     [
@@ -61,50 +41,6 @@ def test_cohort_coherence_is_the_double_sum(cohort):
 def test_the_critical_round(values, want):
     assert critical_round(values) == want
     assert critical_round(torch.tensor(values)) == want
-
-
-def test_the_decrease_by_hand():
-    """g = (1, 0) and (0, 2), half each, at a right angle: own 1/4 + 1, cross 0.
-
-    With the second turned onto the first, cross is 2 * 1/2 * 1/2 * 1 * 2 = 1.
-    """
-    start = {"w": torch.zeros(2)}
-    found = metrics.taylor_decrease(
-        {"w": torch.tensor([[-1.0, 0], [0, -2]])}, start, HALF, lr=0.1
-    )
-    assert (float(found.own), float(found.cross)) == pytest.approx((-0.125, 0))
-    found = metrics.taylor_decrease(
-        {"w": torch.tensor([[-1.0, 0], [-2, 0]])}, start, HALF, lr=0.1
-    )
-    assert (float(found.own), float(found.cross)) == pytest.approx((-0.125, -0.1))
-
-
-def test_the_decrease_is_cosines_times_lengths(cohort):
-    states, start, weights = cohort
-    found = metrics.taylor_decrease(states, start, weights, lr=0.3)
-    cosine = metrics.coherence(states, start)
-    length = analysis.divergence(states, start)
-    cross = sum(
-        weights[i] * weights[j] * cosine[i, j] * length[i] * length[j]
-        for i in range(4)
-        for j in range(4)
-        if i != j
-    )
-    assert float(found.cross) == pytest.approx(-0.3 * float(cross))
-    mean = tree.add(tree.weighted_sum(states, weights), start, -1)
-    assert float(found.total) == pytest.approx(-0.3 * float(tree.norm(mean)) ** 2)
-
-
-def test_the_decrease_is_first_order():
-    """F(w) = |w|^2 / 2 and g_i = c_i w with sum_i weights_i c_i = 1, so that g is the
-    gradient: for a small lr, F(w - lr g) - F(w) = -lr |w|^2 + lr^2 |w|^2 / 2."""
-    w = torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64)
-    pull = torch.tensor([0.5, 1.5], dtype=torch.float64)
-    states = {"w": w - pull[:, None] * w}
-    lr = 1e-4
-    found = metrics.taylor_decrease(states, {"w": w}, HALF, lr)
-    true = ((w - lr * w) @ (w - lr * w) - w @ w) / 2
-    assert float(found.total) == pytest.approx(float(true), rel=lr)
 
 
 @given(st.floats(0.1, 1.5), st.floats(0.1, 2))
@@ -126,10 +62,7 @@ def test_without_shrinking_the_ratio_is_infinite(cohort):
     assert metrics.shrinking(states, start, weights, gamma=1.0).ratio == math.inf
 
 
-@pytest.mark.parametrize("measure", ["cohort_coherence", "taylor_decrease"])
-def test_weights_of_another_length_are_refused(cohort, measure):
+def test_weights_of_another_length_are_refused(cohort):
     states, start, _ = cohort
-    with pytest.raises(InputError, match="one number for each of 4 clients"):
-        getattr(metrics, measure)(states, start, HALF)
     with pytest.raises(InputError, match="one number for each of 4 clients"):
         metrics.shrinking(states, start, HALF, 0.9)

@@ -1,3 +1,6 @@
+import ast
+import inspect
+
 import ipywidgets as W
 import pytest
 
@@ -8,8 +11,6 @@ from fedlab_book.widgets import Axis, frames
 class Drawer:
     """Draws a small figure and counts how often."""
 
-import ast
-import inspect
     def __init__(self):
         self.calls = []
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core.analysis.privacy import STEP, noisy, noisy_mean, secure_sum
+from fedlab_core.analysis.privacy import STEP, noisy, secure_sum
 from fedlab_core.errors import InputError
 
 
@@ -52,36 +52,6 @@ def test_messages_say_nothing_of_small_values():
             assert share == pytest.approx(0.5, abs=0.04)
 
 
-def test_the_mean_of_clipped_rows():
-    """(3, 4) is cut from 5 to 1: (.6, .8); (.3, 0) is left: the mean is (.45, .4)."""
-    rows = torch.tensor([[3.0, 4.0], [0.3, 0.0]])
-    got = noisy_mean(rows, clip=1, sigma=0, generator=generator())
-    assert got.tolist() == pytest.approx([0.45, 0.4])
-    assert torch.equal(rows, torch.tensor([[3.0, 4.0], [0.3, 0.0]]))
-    whole = noisy_mean(rows, clip=10, sigma=0, generator=generator())
-    assert whole.tolist() == pytest.approx([1.65, 2.0])
-
-
-def test_one_row_moves_the_mean_by_at_most_what_is_clipped():
-    rows = torch.randn(8, 5, generator=generator())
-    other = rows.clone()
-    other[3] = -100 * rows[3]
-    a, b = (noisy_mean(v, 0.5, 0, generator()) for v in (rows, other))
-    assert float((a - b).norm()) <= 2 * 0.5 / 8 + 1e-6
-
-
-@pytest.mark.parametrize("rows, clip, sigma", [(1, 1.0, 2.0), (10, 3.0, 5.0)])
-def test_the_noise_of_the_mean(rows, clip, sigma):
-    """sigma * clip / rows, estimated from 20,000 entries to 3 %."""
-    zeros = torch.zeros(rows, 20_000)
-    got = noisy_mean(zeros, clip, sigma, generator())
-    want = sigma * clip / rows
-    assert float(got.std()) == pytest.approx(want, rel=0.03)
-    assert abs(float(got.mean())) < 5 * want / math.sqrt(20_000)
-    assert torch.equal(got, noisy_mean(zeros, clip, sigma, generator()))
-    assert not torch.equal(got, noisy_mean(zeros, clip, sigma, generator(1)))
-
-
 def test_noise_on_statistics():
     given = {"mean": torch.ones(100, 50), "std": torch.full((100, 50), 0.1).double()}
     got = noisy(given, 0.3, generator())
@@ -102,11 +72,5 @@ def test_misuse():
         secure_sum(torch.full((2, 1), 2.0**28), generator())
     with pytest.raises(InputError, match="must be finite"):
         secure_sum(torch.tensor([[math.nan], [0.0]]), generator())
-    with pytest.raises(InputError, match="clip must be above 0, not 0"):
-        noisy_mean(torch.zeros(1, 1), 0, 1, generator())
-    with pytest.raises(InputError, match="sigma must be 0 or more, not -1"):
-        noisy_mean(torch.zeros(1, 1), 1, -1, generator())
     with pytest.raises(InputError, match="sigma must be 0 or more, not -1"):
         noisy({}, -1, generator())
-    with pytest.raises(InputError, match="features must be one row a sample"):
-        noisy_mean(torch.zeros(3), 1, 1, generator())

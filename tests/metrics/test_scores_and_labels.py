@@ -142,7 +142,7 @@ def test_an_unknown_metric_is_refused():
         discrepancy(BIASED, metric="emd")
 
 
-# -- divergence, coherence, cost ---------------------------------------------------
+# -- divergence, coherence ---------------------------------------------------------
 
 
 def test_divergence_and_coherence_by_hand():
@@ -168,7 +168,3 @@ def test_coherence_is_the_pairwise_cosine():
         for j in range(4):
             want = F.cosine_similarity(moved[i], moved[j], dim=0)
             torch.testing.assert_close(got[i, j], want)
-
-
-def test_bytes_of_a_state():
-    assert analysis.state_bytes({"a": torch.zeros(3, 2), "b": torch.zeros(())}) == 28

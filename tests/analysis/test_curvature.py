@@ -12,7 +12,6 @@ from fedlab_core.analysis.curvature import (
     hessian_product,
     lanczos,
     parameters,
-    power_iteration,
     top_curvature,
 )
 from fedlab_core.errors import InputError
@@ -76,26 +75,6 @@ def test_the_spectrum_is_that_of_the_explicit_hessian(network):
     assert got.vector.keys() == dict(network[0].named_parameters()).keys()
 
 
-def test_power_iteration_agrees(network):
-    value, vector = power_iteration(
-        hessian_product(*network), torch.ones(39).double(), 2000, 1e-13
-    )
-    want = torch.linalg.eigvalsh(explicit(*network))
-    assert value == pytest.approx(float(want[want.abs().argmax()]), rel=1e-6)
-    torch.testing.assert_close(
-        explicit(*network) @ vector, value * vector, rtol=1e-3, atol=1e-5
-    )
-
-
-def test_power_iteration_finds_the_largest_magnitude():
-    matrix = known([-5.0, 3.0, 1.0])
-    value, vector = power_iteration(lambda v: matrix @ v, torch.ones(3).double())
-    assert value == pytest.approx(-5)
-    assert float((matrix @ vector + 5 * vector).norm()) < 1e-2
-    value, _ = power_iteration(lambda v: 0 * v, torch.ones(3))
-    assert value == 0
-
-
 @given(
     values=st.lists(st.integers(-4, 9), min_size=1, max_size=8),
     seed=st.integers(0, 9),
@@ -156,8 +135,6 @@ def test_misuse(network):
         top_curvature(model, state, x, y, generator(), k=40)
     with pytest.raises(InputError, match="steps must be from 1 to 3, not 4"):
         lanczos(lambda v: v, 3, 4, generator(), torch.zeros(0))
-    with pytest.raises(InputError, match="steps must be 1 or more"):
-        power_iteration(lambda v: v, torch.ones(2), 0)
     with pytest.raises(InputError, match="x holds no sample"):
         hessian_product(model, state, x[:0], y[:0])
     with pytest.raises(InputError, match="slice_x must be 1 or more"):

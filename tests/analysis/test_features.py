@@ -5,27 +5,10 @@ import pytest
 import torch
 from scipy.spatial.distance import pdist, squareform
 
-from fedlab_core import build, tree
-from fedlab_core.analysis import mean_features, mmd, regulariser, spread
+from fedlab_core.analysis import mmd, regulariser, spread
 from fedlab_core.errors import InputError
-from fedlab_core.models import initial_state
 
 CORNERS = torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]])
-
-
-@pytest.mark.parametrize("name", ["mlp", "disco_cnn"])
-def test_means_equal_a_plain_loop(name):
-    make = build(name, (1, 16, 16), 3)
-    model, states = make(), [initial_state(make, s) for s in range(3)]
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(12, 1, 16, 16, generator=g)
-    lists = [np.arange(7), [11, 3], []]
-    got = mean_features(model, tree.stack(states), x, lists)
-    for k in range(2):
-        model.load_state_dict(states[k])
-        want = model.eval().features(x[torch.as_tensor(lists[k])]).mean(0)
-        torch.testing.assert_close(got[k], want.detach())
-    assert torch.isnan(got[2]).all()
 
 
 def test_the_discrepancy_by_hand():
@@ -65,9 +48,3 @@ def test_distance_to_the_mean_of_the_others_plus_their_spread():
 def test_misuse():
     with pytest.raises(InputError, match="each of 2 or more clients"):
         mmd(CORNERS[:1])
-    make = build("mlp", (1, 2, 2), 3)
-    one = tree.stack([initial_state(make, 0)])
-    with pytest.raises(InputError, match="states has 1 rows but there are 2 lists"):
-        mean_features(make(), one, torch.zeros(2, 1, 2, 2), [[0], [1]])
-    with pytest.raises(InputError, match="no sample at all"):
-        mean_features(make(), one, torch.zeros(2, 1, 2, 2), [[]])

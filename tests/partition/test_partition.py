@@ -372,7 +372,7 @@ def test_designed_gives_what_was_asked(rows):
 def test_every_exported_split_is_tested_here_or_beside():
     ours = [f for f in vars(fedlab_core).values() if callable(f)]
     made = {f.__name__ for f in ours if f.__module__.startswith(partition.__name__)}
-    beside = Path(__file__).with_name("test_partition_kinds.py").read_text()
+    beside = Path(__file__).with_name("test_kinds.py").read_text()
     scenarios = {"Scenario", "scenario"}  # which have tests of their own
     rest = made - {*EVERY, "long_tail", "Partition", *scenarios}
     assert rest and all(f"{name}(" in beside for name in rest)

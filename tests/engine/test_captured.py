@@ -29,7 +29,7 @@ from tests.engine_cases import (
     assert_same_bits,
     problem,
 )
-from tests.test_engine_options import control, renew, zeros
+from tests.engine.test_options import control, renew, zeros
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 EVERYTHING = replace(

@@ -71,32 +71,6 @@ def test_slices_do_not_count(around, monkeypatch):
         np.testing.assert_allclose(parts.loss, whole.loss, rtol=1e-5)
 
 
-def test_random_directions_are_as_long_as_the_models_filters():
-    make = build("disco_cnn", (1, 16, 16), 3)
-    state = initial_state(make, 0)
-    got = landscape.random_direction(make(), state, torch.Generator().manual_seed(1))
-    again = landscape.random_direction(make(), state, torch.Generator().manual_seed(1))
-    assert got.keys() == state.keys()
-    for name, own in state.items():
-        assert torch.equal(got[name], again[name])
-        if name.endswith("bias"):
-            assert not got[name].any()
-        else:
-            want = own.flatten(1).norm(dim=1)
-            torch.testing.assert_close(got[name].flatten(1).norm(dim=1), want)
-            assert not torch.equal(got[name], own)
-
-
-def test_random_directions_do_not_move_statistics():
-    make = build("mlp", (1, 2, 2), 3, hidden=(4,), batch_norm=True)
-    got = landscape.random_direction(
-        make(), initial_state(make, 0), torch.Generator().manual_seed(1)
-    )
-    assert {n for n, v in got.items() if v.any()} == {
-        "features.1.weight", "head.weight",
-    }  # fmt: skip
-
-
 def test_the_plane_holds_its_three_models(around):
     """A grid that ends at the models: corners at (0, 0), (l, 0) and (s, h)."""
     model, states, x, y = around

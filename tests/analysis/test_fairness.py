@@ -43,19 +43,10 @@ def test_the_published_run(ours, ipr, rsd):
 
 
 @given(accuracies)
-def test_variance_and_worst_are_the_statistics_modules(values):
+def test_variance_is_the_statistics_modules(values):
     assert analysis.client_variance(values) == pytest.approx(
         statistics.pvariance(values)
     )
-    assert analysis.worst_client(values) == min(values)
-    worst = sorted(values)[: -(-len(values) // 10)]
-    assert analysis.worst_tenth(values) == pytest.approx(statistics.mean(worst))
-
-
-def test_the_worst_tenth_is_one_client_of_ten_and_two_of_eleven():
-    values = [0.1, 0.3] + [0.9] * 8
-    assert analysis.worst_tenth(values) == pytest.approx(0.1)
-    assert analysis.worst_tenth([*values, 0.9]) == pytest.approx(0.2)
 
 
 def test_head_middle_and_tail_of_ten_classes():
@@ -82,7 +73,7 @@ def test_misuse():
     with pytest.raises(InputError, match="acc_fl has 2 clients and acc_local 1"):
         analysis.ipr([0.1, 0.2], [0.1])
     with pytest.raises(InputError, match="accuracies must be one number a client"):
-        analysis.worst_tenth([])
+        analysis.client_variance([])
     with pytest.raises(InputError, match="each of 3 or more classes"):
         analysis.head_middle_tail([0.1, 0.2], [1, 2])
     with pytest.raises(InputError, match="leave a group empty"):
