@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from fedlab_core import renamed
+
 Tree = dict[str, Tensor]
 CONTIGUOUS = torch.contiguous_format
 
@@ -53,19 +55,19 @@ def take(stacked: Tree, index) -> Tree:
     return tree_map(lambda x: x[index], stacked)
 
 
-def adjacent(rows: list[int]) -> slice | list[int]:
+def as_slice(rows: list[int]) -> slice | list[int]:
     """Rows one after another as a slice, with which `take` copies nothing."""
     run = slice(rows[0], rows[-1] + 1)
     return run if rows == list(range(run.start, run.stop)) else rows
 
 
-def prefixed(prefix: str, tree: Tree) -> Tree:
+def nest(prefix: str, tree: Tree) -> Tree:
     """The same under "prefix.NAME", to keep or send several trees as one."""
     return {f"{prefix}.{name}": x for name, x in tree.items()}
 
 
-def named(tree: Tree, prefix: str) -> Tree:
-    """What `prefixed` put under that prefix, by its own names."""
+def subtree(tree: Tree, prefix: str) -> Tree:
+    """What `nest` put under that prefix, by its own names."""
     inside = {n: x for n, x in tree.items() if n.startswith(f"{prefix}.")}
     return {n.removeprefix(f"{prefix}."): x for n, x in inside.items()}
 
@@ -110,13 +112,13 @@ def is_finite(tree: Tree) -> bool:
     return all(bool(torch.isfinite(x).all()) for x in tree.values())
 
 
-def leaves(tree: Tree) -> Tree:
+def with_grad(tree: Tree) -> Tree:
     """The same numbers, as what a gradient is taken with respect to."""
     return {name: x.detach().requires_grad_() for name, x in tree.items()}
 
 
-def slopes(value: Tensor, at: Tree, create_graph: bool = False) -> Tree:
-    """The gradient of a number with respect to `leaves`; 0 where it is none of theirs.
+def gradient(value: Tensor, at: Tree, create_graph: bool = False) -> Tree:
+    """The gradient of a number with respect to a tree `with_grad`; 0 where none.
 
     `torch.func.grad` says the same, but loads PyTorch's compiler to do so: a second
     and a half of a process that may not live for twenty.
@@ -125,3 +127,13 @@ def slopes(value: Tensor, at: Tree, create_graph: bool = False) -> Tree:
         value, list(at.values()), create_graph=create_graph, materialize_grads=True
     )
     return dict(zip(at, found, strict=True))
+
+
+__getattr__ = renamed.names(
+    __name__,
+    leaves="with_grad",
+    slopes="gradient",
+    named="subtree",
+    prefixed="nest",
+    adjacent="as_slice",
+)

@@ -89,7 +89,7 @@ def test_as_tree_undoes_flatten(pair):
 @pytest.mark.parametrize("rows", [[4], [2, 3, 4], [0, 2], [3, 2], [1, 1], [5, 1, 2]])
 def test_adjacent_rows_are_taken_alike_and_not_copied(rows):
     stacked = {"w": torch.arange(12).view(6, 2)}
-    near = tree.adjacent(rows)
+    near = tree.as_slice(rows)
     assert torch.equal(tree.take(stacked, near)["w"], stacked["w"][rows])
     runs_on = rows == list(range(rows[0], rows[0] + len(rows)))
     shares = tree.take(stacked, near)["w"].untyped_storage().data_ptr()
@@ -100,8 +100,8 @@ def test_slopes_are_torch_func_grads_and_zero_where_a_leaf_has_no_part(pair):
     def value(params):
         return (params["w"].square().sum(1) * params["b"]).sum()
 
-    at = tree.leaves(pair[0])
-    found, expected = tree.slopes(value(at), at), torch.func.grad(value)(pair[0])
+    at = tree.with_grad(pair[0])
+    found, expected = tree.gradient(value(at), at), torch.func.grad(value)(pair[0])
     assert list(found) == list(pair[0])
     assert all(torch.equal(found[n], expected[n]) for n in expected)
     assert found["scalar"] == 0 and not pair[0]["w"].requires_grad

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import evaluating
-from fedlab_core.tree import Tree, as_tree, count, flatten, leaves, slopes
+from fedlab_core.tree import Tree, as_tree, count, flatten, gradient, with_grad
 
 Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
 
@@ -41,11 +41,11 @@ def hessian_product(
         for i in range(0, len(x), slice_x):
             part, truth = x[i : i + slice_x], y[i : i + slice_x]
             with torch.enable_grad():
-                at = leaves(params)
+                at = with_grad(params)
                 out = functional_call(net, fixed | at, (part,))
                 loss = F.cross_entropy(out, truth, reduction="sum")
-                along = flatten(slopes(loss, at, create_graph=True)) @ vector
-                total += flatten(slopes(along, at))
+                along = flatten(gradient(loss, at, create_graph=True)) @ vector
+                total += flatten(gradient(along, at))
         return total / len(x)
 
     return product

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import SAMPLES_AT_ONCE, Lists, evaluating
-from fedlab_core.tree import Tree, add, flatten, leaves, scale, slopes, tree_map
+from fedlab_core.tree import Tree, add, flatten, gradient, scale, tree_map, with_grad
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _mean_gradient(
     for i in range(0, len(x), SAMPLES_AT_ONCE):
         part = slice(i, i + SAMPLES_AT_ONCE)
         with torch.enable_grad():
-            at = leaves(params)
+            at = with_grad(params)
             loss = F.cross_entropy(outputs(at, x[part]), y[part], reduction="sum")
-        total = add(total, slopes(loss, at))
+        total = add(total, gradient(loss, at))
     return scale(total, 1 / len(x))

@@ -16,7 +16,7 @@ from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import Stage
 from fedlab_core.engine.step import first_memories
 from fedlab_core.errors import require
-from fedlab_core.tree import Tree, adjacent, take
+from fedlab_core.tree import Tree, as_slice, take
 
 ENGINES = ("looped", "stacked")
 PRECISIONS = ("float32", "tf32", "bf16")
@@ -96,7 +96,7 @@ def train(
 
     def play(rows: list[int]) -> Trained:
         plan = make_plan([cohort[k] for k in rows], local)
-        here = given.of(adjacent(rows))
+        here = given.of(as_slice(rows))
         if engine == "looped":
             done = train_looped(network, x, y, plan, here, local)
         elif x.device.type == "cuda":

@@ -12,7 +12,7 @@ from fedlab_core.client.local import Batch, Given, Local
 from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
-from fedlab_core.tree import CONTIGUOUS, Tree, copied, leaves, slopes
+from fedlab_core.tree import CONTIGUOUS, Tree, copied, gradient, with_grad
 
 Gave = tuple[Tree, Tree, Tensor]
 
@@ -84,13 +84,13 @@ class Stage:
             name: {key: v[:n] for key, v in tree.items()}
             for name, tree in self.trees.items()
         }
-        params = leaves(first["params"])
+        params = with_grad(first["params"])
         given = Given(first["start"], first["own"], first["sent"])
         with torch.enable_grad():
             loss, (buffers, changes) = self.value(
                 params, first["buffers"], (x, y, weight, marks), vars(given)
             )
-            grads = slopes(loss.sum(), params)
+            grads = gradient(loss.sum(), params)
         active = t < tables["steps"][:n] if gated else None
         with torch.no_grad():
             grads = one.corrected(local, grads, first["params"], given, clients=True)

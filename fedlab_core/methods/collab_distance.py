@@ -22,7 +22,7 @@ from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, keys_of, random_bits
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, add, leaves, slopes, take
+from fedlab_core.tree import Tree, add, gradient, take, with_grad
 
 Features = Callable[[Tensor], Tensor]
 _SPLIT, _BATCH, _FIRST = 0xD15C0, 0xD15C1, 0xD15C2  # what a key is for
@@ -210,12 +210,12 @@ def _logits(now: Tree, z: Tensor, first: Tensor) -> Tensor:
 
 def _gradient(now: Tree, z: Tensor, first: Tensor, target: Tensor) -> Tree:
     """Of the cross-entropy, the mean of a pair's batch, half of it of either side."""
-    at = leaves(now)
+    at = with_grad(now)
     said = _logits(at, z, first)
     whole = F.binary_cross_entropy_with_logits(
         said, target.expand_as(said), reduction="sum"
     )
-    return slopes(whole / len(target), at)
+    return gradient(whole / len(target), at)
 
 
 def _train(

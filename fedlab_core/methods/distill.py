@@ -49,13 +49,13 @@ from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import (
     Tree,
     copied,
-    leaves,
-    named,
-    prefixed,
+    gradient,
+    nest,
     repeat,
-    slopes,
+    subtree,
     take,
     weighted_sum,
+    with_grad,
 )
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
@@ -215,9 +215,9 @@ def _trained(
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
     network, nothing = shared(now.world.model), Given({}, {}, {})
     params, buffers = network.split(state)
-    params = leaves(copied(params))
+    params = with_grad(copied(params))
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
-    velocity = named(now.before.state, "velocity") if kept else {}
+    velocity = subtree(now.before.state, "velocity") if kept else {}
     moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
     plan = Local(epochs=fit.epochs, batch_size=fit.batch)
     everything = Client(torch.arange(len(x)), _client(now))
@@ -229,7 +229,7 @@ def _trained(
         batch = Batch(x[rows], y[rows], x.new_zeros(0), mark)
         value, buffers, _ = network.value(loss, params, buffers, batch, nothing)
         with torch.no_grad():
-            for name, slope in slopes(value, params).items():
+            for name, slope in gradient(value, params).items():
                 moves[name].step(slope, fit.rate)
         losses.append(value.detach())
     model = state | {n: w.detach() for n, w in params.items()}
@@ -241,7 +241,7 @@ def _trained(
         model |= buffers
     elif fit.statistics == "reestimate":
         model = take(reestimate(now.world.model, repeat(model, 1), x), 0)
-    return Next(model, prefixed("velocity", velocity), said=said)
+    return Next(model, nest("velocity", velocity), said=said)
 
 
 def feddf(local: Local | None = None, **options) -> Method:

@@ -20,7 +20,7 @@ from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
 from fedlab_core.rounds.method import Method, Personal
-from fedlab_core.tree import Tree, named
+from fedlab_core.tree import Tree, subtree
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Tied:
     lam: float = 1.0
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        x = named(given.sent, "round")
+        x = subtree(given.sent, "round")
         return cross_entropy(net, params, batch, given) + self.lam / 2 * apart(
             params, x
         )

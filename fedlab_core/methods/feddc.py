@@ -30,23 +30,23 @@ from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.methods.feddyn import inner
 from fedlab_core.rounds.method import Gathered, Method, Next
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, named, prefixed, weighted_sum
+from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
 
 def no_drift(start: Tree, sent: Tree) -> Tree:
     """No drift, and no move yet."""
     zero = {n: torch.zeros_like(w) for n, w in start.items()}
-    parts = (prefixed(part, zero) for part in ("h", "move", "change"))
+    parts = (nest(part, zero) for part in ("h", "move", "change"))
     return {n: v for part in parts for n, v in part.items()}
 
 
 def add_drift(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
     """h_i <- h_i + theta_i - w; the move, and how it differs from the last."""
-    h, last = named(given.memory, "h"), named(given.memory, "move")
+    h, last = subtree(given.memory, "h"), subtree(given.memory, "move")
     moved = {n: y - given.start[n] for n, y in params.items()}
-    change = prefixed("change", {n: m - last[n] for n, m in moved.items()})
-    drift = prefixed("h", {n: h[n] + m for n, m in moved.items()})
-    return drift | prefixed("move", moved) | change
+    change = nest("change", {n: m - last[n] for n, m in moved.items()})
+    drift = nest("h", {n: h[n] + m for n, m in moved.items()})
+    return drift | nest("move", moved) | change
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Drifting:
     rescale: bool = True
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = named(given.memory, "h")
+        h = subtree(given.memory, "h")
         gap = [((y - given.start[n] + h[n]) ** 2).sum() for n, y in params.items()]
         scale = self.alpha
         if self.rescale:
@@ -66,7 +66,7 @@ class Drifting:
         total = cross_entropy(net, params, batch, given)
         total = total + scale / 2 * torch.stack(gap).sum()
         if self.correction:
-            mine, mean = named(given.memory, "move"), named(given.sent, "g")
+            mine, mean = subtree(given.memory, "move"), subtree(given.sent, "g")
             turn = inner(params, {n: mine[n] - mean[n] for n in params})
             total = total + turn / given.sent["walk"]
         return total
@@ -85,15 +85,15 @@ class Corrected:
 
     def begin(self, model: Tree, world: World, clients: int) -> Next:
         zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
-        return Next(model, zero, prefixed("g", zero))
+        return Next(model, zero, nest("g", zero))
 
     def __call__(self, now: Gathered) -> Next:
         moved, mean = now.moves(), weighted_sum(now.models, now.weights)
         total = {n: h + moved[n].sum(0) for n, h in now.before.state.items()}
         start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
-        changed, g = named(now.uploads, "change"), named(now.before.sent, "g")
+        changed, g = subtree(now.uploads, "change"), subtree(now.before.sent, "g")
         g = {n: v + changed[n].sum(0) / now.clients for n, v in g.items()}
-        return Next(mean, total, prefixed("g", g), start)
+        return Next(mean, total, nest("g", g), start)
 
 
 def feddc(

@@ -34,7 +34,7 @@ from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedprox import apart
 from fedlab_core.rounds.method import Gathered, Method, Next
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, named, prefixed, weighted_sum
+from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
 
 def inner(a: Tree, b: Tree) -> Tensor:
@@ -44,13 +44,13 @@ def inner(a: Tree, b: Tree) -> Tensor:
 
 def no_move(start: Tree, sent: Tree) -> Tree:
     """Nothing has moved yet."""
-    return prefixed("h", {n: torch.zeros_like(w) for n, w in start.items()})
+    return nest("h", {n: torch.zeros_like(w) for n, w in start.items()})
 
 
 def add_move(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
     """h_k <- h_k + y_k - x."""
-    h = named(given.memory, "h")
-    return prefixed("h", {n: h[n] + y - given.start[n] for n, y in params.items()})
+    h = subtree(given.memory, "h")
+    return nest("h", {n: h[n] + y - given.start[n] for n, y in params.items()})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Dynamic:
     rescale: bool = True
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = named(given.memory, "h")
+        h = subtree(given.memory, "h")
         pull = {n: h[n] - given.start[n] for n in params}
         scale = self.alpha
         if self.rescale:
@@ -77,7 +77,7 @@ class DynamicLaw:
     squared: bool = False
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = named(given.memory, "h")
+        h = subtree(given.memory, "h")
         far = apart(params, given.start)
         if not self.squared:
             far = (far + 1e-24).sqrt()  # of no distance, the gradient is then 0

@@ -57,9 +57,9 @@ from fedlab_core.tree import (
     Tree,
     as_tree,
     flatten,
+    gradient,
     norm,
     repeat,
-    slopes,
     take,
     weighted_sum,
 )
@@ -322,7 +322,7 @@ class _Task:
         value, self.buffers, _ = self.network.value(
             cross_entropy, self.network.live, self.buffers, some, _NOTHING
         )
-        return flatten(slopes(value, live))
+        return flatten(gradient(value, live))
 
     def finish(self) -> Next:
         """The model with what was found, and its BatchNorms' statistics."""

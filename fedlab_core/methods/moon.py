@@ -23,18 +23,18 @@ from fedlab_core.client.local import Batch, Given, Local, Net, entropies
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds.method import Method
-from fedlab_core.tree import Tree, named, prefixed
+from fedlab_core.tree import Tree, nest, subtree
 
 
 def no_last(start: Tree, sent: Tree) -> Tree:
     """No last model yet."""
     seen = next(iter(start.values())).new_zeros(())
-    return {"seen": seen} | prefixed("last", start)
+    return {"seen": seen} | nest("last", start)
 
 
 def keep_last(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
     """The model as the client leaves it."""
-    return {"seen": torch.ones_like(walk)} | prefixed("last", params)
+    return {"seen": torch.ones_like(walk)} | nest("last", params)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Contrastive:
 
     def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
         z = net.features(params, batch.x)
-        old = given.start | named(given.memory, "last")
+        old = given.start | subtree(given.memory, "last")
         with torch.no_grad():
             glob = net.features(given.start, batch.x)
             prev = net.features(old, batch.x)

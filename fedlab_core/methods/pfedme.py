@@ -22,7 +22,7 @@ from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
 from fedlab_core.rounds.method import Method, Personal
-from fedlab_core.tree import Tree, prefixed
+from fedlab_core.tree import Tree, nest
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Moreau:
             return cross_entropy(net, theta, batch, given) + near
 
         theta = follow(envelope, params, self.inner_lr, self.inner_steps)
-        return self.lam / 2 * apart(params, theta), prefixed("theta", theta)
+        return self.lam / 2 * apart(params, theta), nest("theta", theta)
 
 
 def begin_theta(start: Tree, sent: Tree) -> Tree:
     """theta is the model before it is anything else."""
-    return prefixed("theta", start)
+    return nest("theta", start)
 
 
 def pfedme(local: Local | None = None, lam: float = 1.0, **options) -> Method:

@@ -29,36 +29,36 @@ from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds.method import Gathered, Method, Next
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, named, prefixed, tree_map, weighted_sum
+from fedlab_core.tree import Tree, nest, subtree, tree_map, weighted_sum
 
 
 def begin(start: Tree, sent: Tree) -> Tree:
     """c_i = 0, and nothing has changed yet."""
-    zero = {n: torch.zeros_like(c) for n, c in named(sent, "c").items()}
-    return prefixed("own", zero) | prefixed("change", zero)
+    zero = {n: torch.zeros_like(c) for n, c in subtree(sent, "c").items()}
+    return nest("own", zero) | nest("change", zero)
 
 
 def correct(grads: Tree, params: Tree, given: Given) -> Tree:
     """g - c_i + c. Paper: SCAFFOLD Alg. 1 l. 10."""
-    own, c = named(given.memory, "own"), named(given.sent, "c")
+    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
     return {n: g - own[n] + c[n] for n, g in grads.items()}
 
 
 def difference(params: Tree, given: Given) -> Tree:
     """c - c_i, to be added to a step."""
-    own, c = named(given.memory, "own"), named(given.sent, "c")
+    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
     return {n: c[n] - own[n] for n in params}
 
 
 def renew(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
     """c_i+ = c_i - c + (x - y_i) / (K eta_l). Paper: SCAFFOLD Alg. 1 l. 12."""
-    own, c = named(given.memory, "own"), named(given.sent, "c")
+    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
     new = {
         n: own[n] - c[n] + (given.start[n] - y) / walk.clamp(min=1e-30)
         for n, y in params.items()
     }
     change = {n: new[n] - own[n] for n in new}
-    return prefixed("own", new) | prefixed("change", change)
+    return nest("own", new) | nest("change", change)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Controlled:
     def begin(self, model: Tree, world: World, clients: int) -> Next:
         zero = {n: torch.zeros_like(w) for n, w in model.items()}
         c = {n: v for n, v in zero.items() if n in world.parameters}
-        return Next(model, sent=prefixed("c", c))
+        return Next(model, sent=nest("c", c))
 
     def __call__(self, now: Gathered) -> Next:
         mean = weighted_sum(now.models, now.weights)
@@ -88,10 +88,10 @@ class Controlled:
             for n, w in mean.items()
         }
         part = here / now.clients if self.factor else 1.0
-        change = tree_map(lambda v: v.mean(0), named(now.uploads, "change"))
-        c = named(now.before.sent, "c")
+        change = tree_map(lambda v: v.mean(0), subtree(now.uploads, "change"))
+        c = subtree(now.before.sent, "c")
         c = {n: c[n] + part * v for n, v in change.items()}
-        return Next(model, sent=prefixed("c", c))
+        return Next(model, sent=nest("c", c))
 
 
 def scaffold(

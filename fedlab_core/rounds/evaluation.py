@@ -12,7 +12,7 @@ from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.rounds.client_state import Memories
 from fedlab_core.rounds.history import Request, Run
 from fedlab_core.rounds.method import nothing
-from fedlab_core.tree import Tree, named, take
+from fedlab_core.tree import Tree, subtree, take
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _personal(
         if k in kept.of:
             mine = kept.of[k]
             if personal.kept:
-                mine = named(mine, personal.kept)
+                mine = subtree(mine, personal.kept)
             for n, v in mine.items():
                 states[n][k] = v.to(states[n])
     return states

@@ -22,10 +22,10 @@ from fedlab_core.rounds.method import COMMON, Gathered, Members, Regrouping
 from fedlab_core.rounds.reports import Board, losses_of
 from fedlab_core.tree import (
     Tree,
-    adjacent,
+    as_slice,
     count,
     is_finite,
-    prefixed,
+    nest,
     repeat,
     stack,
     take,
@@ -188,7 +188,7 @@ class _Game:
         start = {n: v.to(self.world.x.device) for n, v in kept.items()}
         trained = yield Request(
             cohort,
-            Given(start, {}, prefixed("round", given.start)),
+            Given(start, {}, nest("round", given.start)),
             local,
             counts=False,
         )
@@ -222,7 +222,7 @@ class _Game:
             if not there:
                 weights.append(torch.zeros(0))
                 continue
-            rows = adjacent(there)
+            rows = as_slice(there)
             who, loss, steps = everyone[rows], losses[rows], trained.steps[rows]
             members = Members(w.counts[who], who, loss, steps)
             weights.append(method.weigh(members))

@@ -20,6 +20,7 @@ from fedlab_core.engine.graphs import Captured, sizes
 from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import Stage
+from tests.engine.test_options import control, renew, zeros
 from tests.engine_cases import (
     NETS,
     PLAIN,
@@ -29,7 +30,6 @@ from tests.engine_cases import (
     assert_same_bits,
     problem,
 )
-from tests.engine.test_options import control, renew, zeros
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 EVERYTHING = replace(

@@ -8,7 +8,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
-from fedlab_core.tree import named, stack
+from fedlab_core.tree import stack, subtree
 from tests.methods.plainly import LOCAL, agree, differ, played, setting
 from tests.reference import personal as plain
 
@@ -68,7 +68,7 @@ def test_pfedme(small_world, participants, engine):
     ours = played(small_world, fl.pfedme(BARE, **how), participants, engine)
     agree(ours, want)
     for row, k in enumerate(ours[-1].ids):
-        theta = named(ours[-1].memory, "theta")
+        theta = subtree(ours[-1].memory, "theta")
         for n, v in want[-1].clients["model"][k].items():
             torch.testing.assert_close(theta[n][row], v, rtol=1e-4, atol=1e-5)
 
