@@ -88,11 +88,11 @@ class Push(Protocol):
 class Finish(Protocol):
     """What changes in a client's memory after its last step.
 
-    `steps` is how many it took, `walk` the sum of their learning rates.
+    `steps` is how many it took, `lr_sum` the sum of their learning rates.
     """
 
     def __call__(
-        self, params: Tree, given: Given, steps: Tensor, walk: Tensor
+        self, params: Tree, given: Given, steps: Tensor, lr_sum: Tensor
     ) -> Tree: ...
 
 

@@ -117,7 +117,7 @@ def _train_one(
         total += loss.detach()
     with torch.no_grad():
         params = {n: w.detach() for n, w in live.items()}
-        count, walk = plan.steps[k].to(x.device), plan.walk[k].to(total)
-        own = one.remembered(local, given.memory, params, given, count, walk, False)
+        count, lr_sum = plan.steps[k].to(x.device), plan.lr_sum[k].to(total)
+        own = one.remembered(local, given.memory, params, given, count, lr_sum, False)
     memory = copied(one.pack(own, velocity, buffers, local))  # not the live parameters
     return params | buffers, memory, total / max(steps, 1)

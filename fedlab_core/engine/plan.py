@@ -39,7 +39,7 @@ class Plan:
     lr: Tensor | float  # a number if it is the same in every step
     keys: Tensor  # (clients,) for what is drawn during training
     steps: Tensor  # (clients,)
-    walk: Tensor  # (clients,) sum of the learning rates
+    lr_sum: Tensor  # (clients,) sum of the learning rates
 
     def marks(self, clients: int | slice) -> Tensor:
         """A key of its own for each step of a client, or (steps, clients) of them."""
@@ -93,8 +93,8 @@ def make_plan(clients: Sequence[Client], local: Local) -> Plan:
     step, client, place, sample = _shuffled(clients, fold(keys, _ORDER), steps, local)
     at[step, client, place] = sample
     real.index_put_((step, client), torch.ones_like(step), accumulate=True)
-    lr, walk = _rates(clients, local, steps, longest)
-    return Plan(at, real, lr, fold(keys, _DRAWS), steps, walk)
+    lr, lr_sum = _rates(clients, local, steps, longest)
+    return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
 
 
 def batch_order(client: Client, local: Local) -> list[Tensor]:

@@ -113,8 +113,8 @@ class Stage:
         params = {n: w.contiguous() for n, w in trees["params"].items()}
         buffers = trees["buffers"]
         given = Given(trees["start"], trees["own"], trees["sent"])
-        steps, walk = self.tables["steps"], plan.walk.to(numbers(self.x, params))
-        own = one.remembered(local, given.memory, params, given, steps, walk, True)
+        steps, lr_sum = self.tables["steps"], plan.lr_sum.to(numbers(self.x, params))
+        own = one.remembered(local, given.memory, params, given, steps, lr_sum, True)
         memory = one.pack(own, trees["velocity"], buffers, local)
         return params | buffers, memory, trees["total"]["loss"] / steps.clamp(min=1)
 

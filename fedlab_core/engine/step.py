@@ -146,14 +146,14 @@ def remembered(
     params: Tree,
     given: Given,
     steps: Tensor,
-    walk: Tensor,
+    lr_sum: Tensor,
     clients: bool,
 ) -> Tree:
     """The rule's memory after the round; a client without a step keeps what it had."""
     if not local.finish:
         return own
     rule = over_clients(local.finish) if clients else local.finish
-    changes = rule(params, given, steps, walk)
+    changes = rule(params, given, steps, lr_sum)
     return own | {
         n: torch.where(shape_like(steps > 0, v), v, own[n]) for n, v in changes.items()
     }

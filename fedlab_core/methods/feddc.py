@@ -5,7 +5,7 @@ Decoupling and Correction".
 
 Symbols: h_i -> "h" of a client's memory; w -> `Given.start` (x); theta_i -> `params`;
 alpha -> `alpha`; Delta theta_i -> "move" of its memory; Delta theta -> "g" of what is
-sent; K eta -> "walk", the sum of the round's learning rates.
+sent; K eta -> "lr_sum", the sum of the round's learning rates.
 
 Algorithm: Alg. 1, the local objective -> `Drifting`; drift update -> `add_drift`; the
 server's model -> `Corrected`.
@@ -40,7 +40,7 @@ def no_drift(start: Tree, sent: Tree) -> Tree:
     return {n: v for part in parts for n, v in part.items()}
 
 
-def add_drift(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
+def add_drift(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
     """h_i <- h_i + theta_i - w; the move, and how it differs from the last."""
     h, last = subtree(given.memory, "h"), subtree(given.memory, "move")
     moved = {n: y - given.start[n] for n, y in params.items()}
@@ -68,7 +68,7 @@ class Drifting:
         if self.correction:
             mine, mean = subtree(given.memory, "move"), subtree(given.sent, "g")
             turn = inner(params, {n: mine[n] - mean[n] for n in params})
-            total = total + turn / given.sent["walk"]
+            total = total + turn / given.sent["lr_sum"]
         return total
 
 
@@ -104,7 +104,7 @@ def feddc(
 ) -> Method:
     """FedAvg with drift variables."""
     require(alpha > 0, f"alpha must be above 0, not {alpha}")
-    heard = ("g", "walk") + (("clients", "share") if rescale else ())
+    heard = ("g", "lr_sum") + (("clients", "share") if rescale else ())
     rule = replace(
         local or Local(),
         loss=Drifting(alpha, correction, rescale),

@@ -47,7 +47,7 @@ def no_move(start: Tree, sent: Tree) -> Tree:
     return nest("h", {n: torch.zeros_like(w) for n, w in start.items()})
 
 
-def add_move(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
+def add_move(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
     """h_k <- h_k + y_k - x."""
     h = subtree(given.memory, "h")
     return nest("h", {n: h[n] + y - given.start[n] for n, y in params.items()})

@@ -32,9 +32,9 @@ def no_last(start: Tree, sent: Tree) -> Tree:
     return {"seen": seen} | nest("last", start)
 
 
-def keep_last(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
+def keep_last(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
     """The model as the client leaves it."""
-    return {"seen": torch.ones_like(walk)} | nest("last", params)
+    return {"seen": torch.ones_like(lr_sum)} | nest("last", params)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Citation: Karimireddy et al. 2020, "SCAFFOLD: Stochastic Controlled Averaging fo
 Federated Learning".
 
 Symbols: c -> "c" of what is sent; c_i -> "own" of a client's memory; c_i+ - c_i ->
-"change" of its uploads; x -> `Given.start`; y_i -> `params`; K eta_l -> `walk`, the sum
+"change" of its uploads; x -> `Given.start`; y_i -> `params`; K eta_l -> `lr_sum`, the sum
 of a round's learning rates; eta_g -> `lr`; N -> `clients`.
 
 Algorithm: Alg. 1, l. 10 -> `correct`; l. 12, option II -> `renew`; l. 16 and 17 ->
@@ -50,11 +50,11 @@ def difference(params: Tree, given: Given) -> Tree:
     return {n: c[n] - own[n] for n in params}
 
 
-def renew(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
+def renew(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
     """c_i+ = c_i - c + (x - y_i) / (K eta_l). Paper: SCAFFOLD Alg. 1 l. 12."""
     own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
     new = {
-        n: own[n] - c[n] + (given.start[n] - y) / walk.clamp(min=1e-30)
+        n: own[n] - c[n] + (given.start[n] - y) / lr_sum.clamp(min=1e-30)
         for n, y in params.items()
     }
     change = {n: new[n] - own[n] for n in new}

@@ -24,7 +24,7 @@ from fedlab_core.tree import Tree
 
 # What every client can be told: its share of all samples, how many clients there are,
 # the round, and the sum of the learning rates of the steps before it.
-COMMON = ("share", "clients", "round", "walk")
+COMMON = ("share", "clients", "round", "lr_sum")
 
 
 @dataclass(frozen=True)

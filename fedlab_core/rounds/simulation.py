@@ -171,8 +171,8 @@ class _Game:
             "clients": torch.full((len(ids),), float(len(w))),
             "round": torch.full((len(ids),), float(t)),
         }
-        if "walk" in local.listens:
-            told["walk"] = make_plan(cohort, local).walk
+        if "lr_sum" in local.listens:
+            told["lr_sum"] = make_plan(cohort, local).lr_sum
         like = next(w.model.parameters())
         return {n: v.to(like) for n, v in told.items() if n in local.listens}
 

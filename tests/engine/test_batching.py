@@ -36,8 +36,8 @@ class Count:
         return {"count": self.begin + w.sum() * 0}
 
 
-def grow(params: Tree, given: Given, steps: Tensor, walk: Tensor) -> Tree:
-    return {"count": given.memory["count"] + walk}
+def grow(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
+    return {"count": given.memory["count"] + lr_sum}
 
 
 @pytest.fixture

@@ -138,10 +138,10 @@ def control(grads, params, given):
     return {n: g - given.memory[f"c.{n}"] + given.sent[n] for n, g in grads.items()}
 
 
-def renew(params, given, steps, walk):
+def renew(params, given, steps, lr_sum):
     """SCAFFOLD, option II: c_k - c + (w0 - w) / (K eta)."""
     return {
-        f"c.{n}": given.memory[f"c.{n}"] - given.sent[n] + (given.start[n] - w) / walk
+        f"c.{n}": given.memory[f"c.{n}"] - given.sent[n] + (given.start[n] - w) / lr_sum
         for n, w in params.items()
     }
 
@@ -176,13 +176,13 @@ def test_a_rule_may_correct_gradients_and_remember(name, engine):
                 torch.testing.assert_close(
                     got.states[n][k], want.states[n][0], rtol=1e-6, atol=1e-8
                 )
-        walk = (local.lr * got.steps).to(x)
+        lr_sum = (local.lr * got.steps).to(x)
         moved = {}
         for n in names:
             shape = (-1,) + (1,) * (start[n].ndim - 1)
-            step = (begun[n] - got.states[n]) / walk.reshape(shape)
+            step = (begun[n] - got.states[n]) / lr_sum.reshape(shape)
             moved[n] = torch.where(
-                walk.reshape(shape) > 0, kept[n] - c[n] + step, kept[n]
+                lr_sum.reshape(shape) > 0, kept[n] - c[n] + step, kept[n]
             )
             torch.testing.assert_close(got.memory[f"c.{n}"], moved[n])
         kept, memory, begun = moved, got.memory, got.states
