@@ -44,7 +44,7 @@ from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import logits
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import (
     Tree,
@@ -129,11 +129,11 @@ class Distil:
     def name(self) -> str:
         return "FedDF" if self.teacher == "mean" else "FedBE"
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         world.proxy_set(self.name)
-        return Next(model)
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         average = weighted_sum(now.models, now.weights)
         x, _ = now.world.proxy_set(self.name)
         k = len(now.weights)
@@ -153,11 +153,11 @@ class FineTune:
     tells: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         world.proxy_set(self.name)
-        return Next(model)
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         average = weighted_sum(now.models, now.weights)
         x, y = now.world.proxy_set(self.name)
         return _trained(now, average, cross_entropy, x, y, self.fit)
@@ -211,13 +211,13 @@ def _key(now: Gathered) -> Tensor:
 
 def _trained(
     now: Gathered, state: Tree, loss: Loss, x: Tensor, y: Tensor, fit: Fit
-) -> Next:
+) -> ServerState:
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
     network, nothing = shared(now.world.model), Given({}, {}, {})
     params, buffers = network.split(state)
     params = with_grad(copied(params))
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
-    velocity = subtree(now.before.state, "velocity") if kept else {}
+    velocity = subtree(now.before.memory, "velocity") if kept else {}
     moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
     plan = Local(epochs=fit.epochs, batch_size=fit.batch)
     everything = Client(torch.arange(len(x)), _client(now))
@@ -241,7 +241,7 @@ def _trained(
         model |= buffers
     elif fit.statistics == "reestimate":
         model = take(reestimate(now.world.model, repeat(model, 1), x), 0)
-    return Next(model, nest("velocity", velocity), said=said)
+    return ServerState(model, nest("velocity", velocity), metrics=said)
 
 
 def feddf(local: Local | None = None, **options) -> Method:

@@ -21,7 +21,7 @@ from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedavgm import mean_and_move
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, nest, subtree
 
@@ -48,19 +48,19 @@ class ServerAdam:
             require(0 <= value < 1, f"{name} must be in [0, 1), not {value}")
         require(self.tau > 0, f"tau must be above 0, not {self.tau}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
-        return Next(model, nest("m", zero) | nest("v", zero))
+        return ServerState(model, nest("m", zero) | nest("v", zero))
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
-        m, v = (subtree(now.before.state, part) for part in ("m", "v"))
+        m, v = (subtree(now.before.memory, part) for part in ("m", "v"))
         m = {n: self.beta1 * m[n] + (1 - self.beta1) * d for n, d in move.items()}
         v = {n: self.beta2 * v[n] + (1 - self.beta2) * d**2 for n, d in move.items()}
         x = now.before.begin
         step = {n: self.lr * m[n] / (v[n].sqrt() + self.tau) for n in m}
         model = mean | {n: x[n] + d for n, d in step.items()}
-        return Next(model, nest("m", m) | nest("v", v))
+        return ServerState(model, nest("m", m) | nest("v", v))
 
 
 def fedadam(local: Local | None = None, lr: float = 0.01, **options) -> Method:

@@ -24,8 +24,8 @@ from fedlab_core.rounds.method import (
     Groups,
     Members,
     Method,
-    Next,
     Server,
+    ServerState,
     Weigh,
     everyone,
     nobody,
@@ -66,11 +66,11 @@ class Average:
     tells: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model)
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
-        return Next(weighted_sum(now.models, now.weights))
+    def __call__(self, now: Gathered) -> ServerState:
+        return ServerState(weighted_sum(now.models, now.weights))
 
 
 def fedavg(

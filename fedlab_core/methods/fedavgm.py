@@ -20,7 +20,7 @@ import torch
 from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
 
@@ -46,18 +46,18 @@ class Momentum:
         require(0 <= self.beta < 1, f"beta must be in [0, 1), not {self.beta}")
         require(self.lr > 0, f"lr must be above 0, not {self.lr}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         names = sorted(world.parameters)
-        return Next(model, {n: torch.zeros_like(model[n]) for n in names})
+        return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
         share = 1 - self.beta if self.damped else 1.0
         v = {
-            n: self.beta * old + share * move[n] for n, old in now.before.state.items()
+            n: self.beta * old + share * move[n] for n, old in now.before.memory.items()
         }
         x = now.before.begin
-        return Next(mean | {n: x[n] + self.lr * v[n] for n in v}, v)
+        return ServerState(mean | {n: x[n] + self.lr * v[n] for n in v}, v)
 
 
 def fedavgm(

@@ -28,7 +28,7 @@ from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.methods.feddyn import inner
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
@@ -83,17 +83,17 @@ class Corrected:
     tells: tuple[str, ...] = ("g",)
     hears: tuple[str, ...] = ("change",)
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
-        return Next(model, zero, nest("g", zero))
+        return ServerState(model, zero, nest("g", zero))
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         moved, mean = now.moves(), weighted_sum(now.models, now.weights)
-        total = {n: h + moved[n].sum(0) for n, h in now.before.state.items()}
+        total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
         start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
-        changed, g = subtree(now.uploads, "change"), subtree(now.before.sent, "g")
+        changed, g = subtree(now.uploads, "change"), subtree(now.before.broadcast, "g")
         g = {n: v + changed[n].sum(0) / now.clients for n, v in g.items()}
-        return Next(mean, total, nest("g", g), start)
+        return ServerState(mean, total, nest("g", g), start)
 
 
 def feddc(

@@ -32,7 +32,7 @@ from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedprox import apart
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
@@ -93,14 +93,16 @@ class Recentred:
     tells: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model, {n: torch.zeros_like(model[n]) for n in world.parameters})
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(
+            model, {n: torch.zeros_like(model[n]) for n in world.parameters}
+        )
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         moved, mean = now.moves(), weighted_sum(now.models, now.weights)
-        total = {n: h + moved[n].sum(0) for n, h in now.before.state.items()}
+        total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
         start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
-        return Next(mean, total, start=start)
+        return ServerState(mean, total, start=start)
 
 
 @dataclass(frozen=True)
@@ -112,15 +114,17 @@ class Shifted:
     tells: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model, {n: torch.zeros_like(model[n]) for n in world.parameters})
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(
+            model, {n: torch.zeros_like(model[n]) for n in world.parameters}
+        )
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         moved = weighted_sum(now.moves(), now.weights)
         mean = weighted_sum(now.models, now.weights)
-        state = {n: h - self.mu * moved[n] for n, h in now.before.state.items()}
+        state = {n: h - self.mu * moved[n] for n, h in now.before.memory.items()}
         model = mean | {n: mean[n] - h / self.mu for n, h in state.items()}
-        return Next(model, state)
+        return ServerState(model, state)
 
 
 def feddyn(

@@ -35,7 +35,7 @@ from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics.scores import evaluating
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
 
@@ -124,16 +124,16 @@ class Pooled:
         require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
         require(self.noise >= 0, f"noise must be 0 or more, not {self.noise}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         with torch.no_grad():
             part = evaluating(world.model).get_submodule("features")
             width = part(world.x[:2]).flatten(1).shape[1]
         rng = np.random.default_rng([self.seed, 0x1A7])
         mu = torch.from_numpy(rng.random((len(world.classes), width))).to(world.x)
         sent = {"mu": mu, "s": torch.full_like(mu, self.begin_s)}
-        return Next(model, sent=sent)
+        return ServerState(model, broadcast=sent)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         rng = np.random.default_rng(derive_seed(*now.key, self.seed))
         sent = {}
         for name in ("mu", "s"):
@@ -141,9 +141,9 @@ class Pooled:
             if self.noise:
                 eps = torch.from_numpy(rng.standard_normal(told.shape))
                 told = told + self.noise * eps.to(told)
-            old = now.before.sent[name]
+            old = now.before.broadcast[name]
             sent[name] = self.momentum * old + (1 - self.momentum) * told.mean(0)
-        return Next(weighted_sum(now.models, now.weights), sent=sent)
+        return ServerState(weighted_sum(now.models, now.weights), broadcast=sent)
 
 
 def fedimpro(

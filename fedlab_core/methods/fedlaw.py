@@ -3,8 +3,8 @@
 Citation: Li et al. 2023, "Revisiting Weighted Aggregation in Federated Learning with
 Neural Networks" (ICML 2023).
 
-Symbols: gamma -> `gamma`; lambda -> `shares`, `Next.state["lambda"]`; w_i -> rows of
-`Gathered.models`; g_g -> minus the mean of `_Task.moves`; eta_g -> `global_lr`; eta_s
+Symbols: gamma -> `gamma`; lambda -> `shares`, `ServerState.memory["lambda"]`; w_i ->
+rows of `Gathered.models`; g_g -> minus the mean of `_Task.moves`; eta_g -> `global_lr`; eta_s
 -> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the history.
 
 Algorithm: Eq. (3) -> `_finished`; fixed gamma -> `Shrink`; adaptive GWS, attentive LAW
@@ -51,7 +51,7 @@ from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.methods.descent import Adam
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import (
     Tree,
@@ -90,10 +90,10 @@ class Shrink:
         sound = 0 < self.gamma < math.inf
         require(sound, f"gamma must be a finite number above 0, not {self.gamma}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model)
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         return _finished(now, self.gamma, now.weights)
 
 
@@ -143,11 +143,11 @@ class Law:
     def name(self) -> str:
         return _NAMES[self.learn]
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         world.proxy_set(self.name)
-        return Next(model)
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         stopped = self.early_stop is not None and now.key[1] >= self.early_stop
         task = _Task(now, self)
         gamma, shares = self.learn != "lambda", self.learn != "gamma" and not stopped
@@ -187,11 +187,11 @@ class LawSwa:
         rates = min(self.swa_lr, self.anneal, self.period) > 0 <= self.average_from
         require(rates, "swa_lr, anneal, period must be above 0, average_from 0 or more")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         world.proxy_set(self.name)
-        return Next(model)
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         task, half = _Task(now, self.law), self.law.server_epochs // 2
         for stage in (0, 1):
             if (stage == 0) == (self.order == "lambda first"):
@@ -324,7 +324,7 @@ class _Task:
         )
         return flatten(gradient(value, live))
 
-    def finish(self) -> Next:
+    def finish(self) -> ServerState:
         """The model with what was found, and its BatchNorms' statistics."""
         done = _finished(self.now, self.gamma, self.shares, self.law.global_lr)
         if self.law.statistics == "running":
@@ -338,7 +338,7 @@ class _Task:
 
 def _finished(
     now: Gathered, gamma: Tensor | float, shares: Tensor, global_lr: float = 1.0
-) -> Next:
+) -> ServerState:
     """w <- gamma sum_i lambda_i w_i, and how large its two terms are.
 
     "g_norm" is |gamma eta_g g|, "w_norm" |(1 - gamma) w|, "r" their ratio, all over
@@ -359,7 +359,7 @@ def _finished(
         "r": moved / shrunk if shrunk else math.inf,
         "lambda_max": float(shares.max()),
     }
-    return Next(model, {"lambda": shares.cpu()}, said=said)
+    return ServerState(model, {"lambda": shares.cpu()}, metrics=said)
 
 
 def shrunk(local: Local | None = None, gamma: float = 0.95) -> Method:

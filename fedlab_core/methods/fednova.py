@@ -23,7 +23,7 @@ from torch import Tensor
 from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, weighted_sum
 
@@ -50,17 +50,17 @@ class Normalised:
         rho = self.momentum
         require(rho is None or 0 <= rho < 1, f"momentum must be in [0, 1), not {rho}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model)
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         x, trained = now.before.begin, now.world.parameters
         a = effective_steps(now.members.steps, self.momentum)
         effective = (now.weights * a).sum()
         share = effective * now.weights / a.clamp(min=1)
         moved = weighted_sum(now.moves(), torch.where(a > 0, share, 0.0))
         mean = weighted_sum(now.models, now.weights)
-        return Next(mean | {n: x[n] + moved[n] for n in trained})
+        return ServerState(mean | {n: x[n] + moved[n] for n in trained})
 
 
 def fednova(local: Local | None = None, momentum: float | None = None) -> Method:

@@ -22,7 +22,7 @@ import torch
 from fedlab_core.client.local import Exchange, Local, losses
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, flatten, weighted_sum
 
@@ -42,10 +42,10 @@ class Fair:
         require(self.q >= 0, f"q must be 0 or more, not {self.q}")
         require(self.lipschitz > 0, f"lipschitz must be above 0: {self.lipschitz}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
-        return Next(model)
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
+        return ServerState(model)
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         x, q, L = now.before.begin, self.q, self.lipschitz
         names = sorted(now.world.parameters)
         moves = now.moves()
@@ -56,7 +56,7 @@ class Fair:
         h = q * F ** (q - 1) * squares + L * F**q
         step = weighted_sum(moved, L * F**q / h.sum())
         mean = weighted_sum(now.models, now.weights)
-        return Next(mean | {n: x[n] + step[n] for n in names})
+        return ServerState(mean | {n: x[n] + step[n] for n in names})
 
 
 def qfedavg(

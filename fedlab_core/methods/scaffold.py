@@ -27,7 +27,7 @@ from torch import Tensor
 from fedlab_core.client.local import Given, Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Gathered, Method, Next
+from fedlab_core.rounds.method import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, nest, subtree, tree_map, weighted_sum
 
@@ -74,12 +74,12 @@ class Controlled:
     def __post_init__(self) -> None:
         require(self.lr > 0, f"lr must be above 0, not {self.lr}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         zero = {n: torch.zeros_like(w) for n, w in model.items()}
         c = {n: v for n, v in zero.items() if n in world.parameters}
-        return Next(model, sent=nest("c", c))
+        return ServerState(model, broadcast=nest("c", c))
 
-    def __call__(self, now: Gathered) -> Next:
+    def __call__(self, now: Gathered) -> ServerState:
         mean = weighted_sum(now.models, now.weights)
         x, here = now.before.model, len(now.weights)
         trained = now.world.parameters
@@ -89,9 +89,9 @@ class Controlled:
         }
         part = here / now.clients if self.factor else 1.0
         change = tree_map(lambda v: v.mean(0), subtree(now.uploads, "change"))
-        c = subtree(now.before.sent, "c")
+        c = subtree(now.before.broadcast, "c")
         c = {n: c[n] + part * v for n, v in change.items()}
-        return Next(model, sent=nest("c", c))
+        return ServerState(model, broadcast=nest("c", c))
 
 
 def scaffold(

@@ -11,7 +11,7 @@ from fedlab_core.client.local import Given, Local
 from fedlab_core.engine import Client, Trained
 from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
-from fedlab_core.rounds.method import Method, Next
+from fedlab_core.rounds.method import Method, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
@@ -96,7 +96,7 @@ class Round:
     scores: Scores | None  # of the groups' models on the whole test set
     memory: Tree  # what the participants keep, with a client axis
     uploads: Tree  # what they sent besides models, with a client axis
-    nexts: list[Next]  # what the servers go on with
+    nexts: list[ServerState]  # what the servers go on with
 
 
 def draw_participants(

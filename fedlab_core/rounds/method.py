@@ -63,14 +63,14 @@ class Weigh(Protocol):
 
 
 @dataclass(frozen=True)
-class Next:
+class ServerState:
     """What a server goes on with: a group's model, and what else it needs."""
 
     model: Tree  # the model that is judged
-    state: Tree = field(default_factory=dict)  # what the server remembers
-    sent: Tree = field(default_factory=dict)  # what it sends besides the start
+    memory: Tree = field(default_factory=dict)  # what the server remembers
+    broadcast: Tree = field(default_factory=dict)  # what it sends besides the start
     start: Tree | None = None  # what clients begin from, if not the model
-    said: dict[str, float] = field(default_factory=dict)  # numbers for the history
+    metrics: dict[str, float] = field(default_factory=dict)  # numbers for the history
 
     @property
     def begin(self) -> Tree:
@@ -82,7 +82,7 @@ class Next:
 class Gathered:
     """What a server has in hand when a group's round is over."""
 
-    before: Next
+    before: ServerState
     models: Tree  # the members', with a client axis
     weights: Tensor
     members: Members
@@ -113,11 +113,11 @@ class Server(Protocol):
         """What members must send besides models, by the first part of the names."""
         ...
 
-    def begin(self, model: Tree, world: World, clients: int) -> Next:
+    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
         """Before the first round."""
         ...
 
-    def __call__(self, now: Gathered) -> Next: ...
+    def __call__(self, now: Gathered) -> ServerState: ...
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Regrouping:
 
     home: list[int]  # the group of every client
     ids: list[int]  # the clients that took part
-    before: list[Next]  # of every group
+    before: list[ServerState]  # of every group
     models: Tree  # the trained models of `ids`, with a client axis
     world: World
     key: tuple[int, int]  # seed, round

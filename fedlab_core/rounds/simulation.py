@@ -140,7 +140,7 @@ class _Game:
         """What the participants begin with, and what they answered before training."""
         w, local = self.world, self.method.local
         start = self._rows(ids, [n.begin for n in self.nexts])
-        sent = self._rows(ids, [n.sent for n in self.nexts])
+        sent = self._rows(ids, [n.broadcast for n in self.nexts])
         sent |= self._common(t, ids, cohort)
         answers: Tree = {}
         if self.board:
@@ -249,5 +249,5 @@ class _Game:
         }
         alone = len(self.nexts) == 1
         for g, now in enumerate(self.nexts):
-            row |= {n if alone else f"{n}.{g}": v for n, v in now.said.items()}
+            row |= {n if alone else f"{n}.{g}": v for n, v in now.metrics.items()}
         return row

@@ -5,16 +5,18 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from fedlab_core.rounds.method import Gathered, Members, Next
+from fedlab_core.rounds.method import Gathered, Members, ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
 
-def gathered(models: Tree, weights: Tensor, before: Tree | Next | None = None, **more):
+def gathered(
+    models: Tree, weights: Tensor, before: Tree | ServerState | None = None, **more
+):
     """A round's end: these models, weighed like this, from that model."""
     k = len(weights)
     first = {n: torch.zeros_like(w[0]) for n, w in models.items()}
-    begun = before if isinstance(before, Next) else Next(before or first)
+    begun = before if isinstance(before, ServerState) else ServerState(before or first)
     now = Gathered(
         before=begun,
         models=models,

@@ -12,7 +12,7 @@ import pytest
 
 import fedlab_core as fl
 from fedlab_core import Equal, Local, Method, tree
-from fedlab_core.rounds.method import Next
+from fedlab_core.rounds.method import ServerState
 from tests.methods.plainly import LOCAL, Setting, agree, differ, played, setting
 from tests.reference import (
     fedadam,
@@ -166,7 +166,7 @@ def test_scaffolds_variates_after_one_round(small_world):
     (first,) = played(small_world, fl.scaffold(LOCAL), None, rounds=1)
     for n in small_world.parameters:
         mean = first.memory[f"own.{n}"].mean(0)
-        c = first.nexts[0].sent[f"c.{n}"]
+        c = first.nexts[0].broadcast[f"c.{n}"]
         assert float(c.abs().max()) > 0
         assert float((c - mean).abs().max()) < 1e-6
 
@@ -240,14 +240,14 @@ def test_a_method_is_added_in_few_lines(small_world):
         hears: tuple[str, ...] = ()
 
         def begin(self, model, world, clients):
-            return Next(model)
+            return ServerState(model)
 
         def __call__(self, now):
             moves = now.moves()
             far = tree.flatten(moves, True).norm(dim=1)
             share = now.weights * (self.most / far).clamp(max=1)
             step = tree.weighted_sum(moves, share)
-            return Next(tree.add(now.before.begin, step))
+            return ServerState(tree.add(now.before.begin, step))
 
     def bounded(local=None, most=0.1):
         return fl.fedavg(local, name="Bounded", server=Bounded(most))

@@ -27,7 +27,7 @@ from fedlab_core.methods.fesem import FeSEM, ToNearest, fesem
 from fedlab_core.methods.ifca import IFCA, ifca
 from fedlab_core.methods.kmeans import KMeans, kmeans
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.method import Next, Regrouping
+from fedlab_core.rounds.method import Regrouping, ServerState
 from tests.methods.plainly import LOCAL, SEED, played, same, setting
 from tests.reference import clustering as plain
 
@@ -239,7 +239,7 @@ def regrouping(w: World, moves, homes, at: int = 0) -> Regrouping:
     zero = {n: torch.zeros_like(v) for n, v in w.model.state_dict().items()}
     models = {n: v.repeat(len(moves), *[1] * v.ndim) for n, v in zero.items()}
     models["head.bias"][:, :2] = torch.tensor(moves)
-    before = [Next(zero) for _ in range(max(homes) + 1)]
+    before = [ServerState(zero) for _ in range(max(homes) + 1)]
     return Regrouping(homes, list(range(len(moves))), before, models, w, (0, at))
 
 
@@ -289,7 +289,9 @@ def test_everyone_goes_to_the_nearest_centre(permuted):
     now = regrouping(permuted, [[9.0, 0.0], [2.0, 0.0], [0.0, 7.0]] * 2, [1] * 6)
     centre = {n: v.clone() for n, v in now.before[0].model.items()}
     centre["head.bias"][0] = 10.0
-    now = replace(now, before=[now.before[0], Next(centre)], ids=[5, 4, 3, 2, 1, 0])
+    now = replace(
+        now, before=[now.before[0], ServerState(centre)], ids=[5, 4, 3, 2, 1, 0]
+    )
     assert ToNearest(2)(now) == ([0, 0, 1, 0, 0, 1], [0, 1])
 
 

@@ -53,7 +53,7 @@ def test_one_step_of_fine_tuning_by_hand():
     got = FineTune(Fit(1, lr=1.0, **PLAIN_SGD))(now)
     assert got.model["head.weight"].flatten().tolist() == [0.25, -0.25]
     assert got.model["head.bias"].tolist() == [0.25, -0.25]
-    assert got.said["server_loss"] == pytest.approx(math.log(2))
+    assert got.metrics["server_loss"] == pytest.approx(math.log(2))
 
 
 def test_one_step_of_distillation_by_hand():
@@ -69,7 +69,7 @@ def test_one_step_of_distillation_by_hand():
     torch.testing.assert_close(got.model["head.weight"].flatten(), want)
     torch.testing.assert_close(got.model["head.bias"], want)
     entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
-    assert got.said["server_loss"] == pytest.approx(math.log(2) - entropy, abs=1e-6)
+    assert got.metrics["server_loss"] == pytest.approx(math.log(2) - entropy, abs=1e-6)
 
 
 def test_fedbes_sample_by_hand():
@@ -117,7 +117,7 @@ def test_the_teachers(proxied):
         student = functional_call(proxied.model, more[0], (x,))
         want = kl_div(student.log_softmax(1), z.softmax(1), reduction="batchmean")
         got = Distil(kind, Fit(1))(now)
-        assert got.said["server_loss"] == pytest.approx(float(want), rel=1e-4)
+        assert got.metrics["server_loss"] == pytest.approx(float(want), rel=1e-4)
 
 
 # -- the plain version -------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_the_velocity_goes_on(proxied):
         now = replace(now, before=got)
     afresh = FineTune(replace(fit, keep_velocity=False))(now)
     assert not torch.equal(afresh.model["head.bias"], got.model["head.bias"])
-    assert not afresh.state
+    assert not afresh.memory
 
 
 # -- reductions, directions, invariants --------------------------------------------
@@ -205,7 +205,7 @@ def test_one_client_has_nothing_to_learn_from_itself(proxied):
     one = tree.take(now.models, [0])
     alone = at_the_server(proxied, one, torch.ones(1).double())
     got = Distil("mean", Fit(3, **PLAIN_SGD))(alone)
-    assert got.said["server_loss"] == pytest.approx(0, abs=1e-6)
+    assert got.metrics["server_loss"] == pytest.approx(0, abs=1e-6)
     for name, v in got.model.items():
         torch.testing.assert_close(v, one[name][0], rtol=1e-4, atol=1e-5)
 
@@ -216,7 +216,7 @@ def test_distillation_comes_closer_to_the_teacher(proxied, teacher, optimiser):
     now = at_the_server(proxied)
     kept = tree.copied(now.models)
     short, long = (
-        Distil(teacher, Fit(n, optimiser))(now).said["server_loss"] for n in (1, 30)
+        Distil(teacher, Fit(n, optimiser))(now).metrics["server_loss"] for n in (1, 30)
     )
     assert long < 0.7 * short
     assert all(torch.equal(v, kept[n]) for n, v in now.models.items())

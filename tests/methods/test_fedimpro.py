@@ -35,7 +35,7 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
         variant = replace(variant, alpha=lambda t: t * WHOLE.epochs / 500)
     method = fl.fedimpro(WHOLE, **options)
     s = setting(small_world, WHOLE, participants)
-    begun = method.server.begin(s.model.state_dict(), small_world, 6).sent
+    begun = method.server.begin(s.model.state_dict(), small_world, 6).broadcast
 
     def draws(k, t, step, shape):
         mine = torch.arange(len(s.clients[k][1]))
@@ -49,7 +49,7 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
     agree(ours, want, 2e-5)
     for r, other in zip(ours, want, strict=True):
         for name in ("mu", "s"):
-            got = r.nexts[0].sent[name]
+            got = r.nexts[0].broadcast[name]
             torch.testing.assert_close(got, other.server[name], rtol=1e-4, atol=1e-5)
 
 
@@ -94,7 +94,7 @@ def test_synthetic_features_do_not_touch_the_lower_part(small_world):
 
 def test_absent_classes_keep_the_global_rows(small_world):
     (first,) = played(small_world, fl.fedimpro(LOCAL), None, rounds=1)
-    begun = Pooled().begin({}, small_world, 6).sent
+    begun = Pooled().begin({}, small_world, 6).broadcast
     absent = (small_world.counts == 0).nonzero().tolist()
     assert absent
     for k, c in absent:
@@ -107,7 +107,7 @@ def test_noise_moves_the_statistics_and_nothing_in_its_first_round(small_world):
         played(small_world, fl.fedimpro(LOCAL, ramp=False, noise=n), None, rounds=2)
         for n in (0.0, 0.5)
     )
-    gap = (quiet[0].nexts[0].sent["mu"] - loud[0].nexts[0].sent["mu"]).std()
+    gap = (quiet[0].nexts[0].broadcast["mu"] - loud[0].nexts[0].broadcast["mu"]).std()
     assert 0.15 < float(gap) < 0.25  # 0.5 / sqrt(6)
     for n, v in quiet[0].after.items():
         assert torch.equal(v, loud[0].after[n])

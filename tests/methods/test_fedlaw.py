@@ -56,7 +56,7 @@ def test_gamma_by_hand(parameters):
     """Both clients have s = 1, so gamma s = log(3) / 2, whatever lambda."""
     now = at_the_server(three_of_four(), signed(1, 1), torch.tensor([0.5, 0.5]))
     got = Law("gamma", parameters=parameters, **SLOW)(now)
-    assert got.said["gamma"] == pytest.approx(HALF_LOG_3, abs=1e-4)
+    assert got.metrics["gamma"] == pytest.approx(HALF_LOG_3, abs=1e-4)
     torch.testing.assert_close(
         got.model["head.weight"],
         torch.tensor([[HALF_LOG_3], [-HALF_LOG_3]]),
@@ -71,9 +71,9 @@ def test_lambda_by_hand(parameters):
     now = at_the_server(three_of_four(), signed(1, -1), torch.tensor([0.3, 0.7]))
     got = Law("lambda", parameters=parameters, **SLOW)(now)
     first = (1 + HALF_LOG_3) / 2
-    assert got.state["lambda"].tolist() == pytest.approx([first, 1 - first], abs=1e-4)
-    assert got.said["lambda_max"] == pytest.approx(first, abs=1e-4)
-    assert got.said["gamma"] == 1
+    assert got.memory["lambda"].tolist() == pytest.approx([first, 1 - first], abs=1e-4)
+    assert got.metrics["lambda_max"] == pytest.approx(first, abs=1e-4)
+    assert got.metrics["gamma"] == 1
 
 
 @pytest.mark.parametrize("server", [Law(**SLOW), LawSwa(Law(**SLOW))])
@@ -93,9 +93,9 @@ def test_the_two_terms_of_a_round_by_hand():
     got = Shrink(0.5)(gathered(models, p, {"w": torch.tensor([3.0, 4.0])}))
     assert got.model["w"].tolist() == [1.5, 0]
     want = {"gamma": 0.5, "g_norm": 2, "w_norm": 2.5, "r": 0.8, "lambda_max": 0.5}
-    assert got.said == pytest.approx(want)
+    assert got.metrics == pytest.approx(want)
     none = Shrink(1.0)(gathered(models, p, {"w": torch.tensor([3.0, 4.0])}))
-    assert none.said["r"] == math.inf and none.said["g_norm"] == pytest.approx(4)
+    assert none.metrics["r"] == math.inf and none.metrics["g_norm"] == pytest.approx(4)
 
 
 # -- the plain version -------------------------------------------------------------
@@ -141,8 +141,8 @@ def test_equals_the_plain_version(proxied, method, participants, epochs, batch, 
     agree(seen, want, 1e-4)
     for got, then in zip(seen, want, strict=True):
         (now,) = got.nexts
-        assert now.said["gamma"] == pytest.approx(then.server["gamma"], abs=1e-4)
-        shares = now.state["lambda"].tolist()
+        assert now.metrics["gamma"] == pytest.approx(then.server["gamma"], abs=1e-4)
+        shares = now.memory["lambda"].tolist()
         assert shares == pytest.approx(list(then.server["lambda"]), abs=1e-4)
 
 
@@ -265,7 +265,7 @@ def test_a_client_of_weight_zero_stays_out(proxied):
     p = torch.tensor([0.6, 0.0, 0.4]).double()
     for server in (Law(**FEW), LawSwa(Law(server_epochs=20))):
         got = server(at_the_server(proxied, weights=p))
-        assert got.state["lambda"][1] == 0
+        assert got.memory["lambda"][1] == 0
         assert tree.is_finite(got.model)
 
 
@@ -274,10 +274,10 @@ def test_gamma_first_begins_as_gws_does(proxied):
     now = at_the_server(proxied)
     swa = LawSwa(Law(server_epochs=20, batch=16), "gamma first")(now)
     alone = Law("gamma", server_epochs=10, batch=16)(now)
-    assert swa.said["gamma"] == alone.said["gamma"] != 1
-    assert not torch.equal(swa.state["lambda"], now.weights)
+    assert swa.metrics["gamma"] == alone.metrics["gamma"] != 1
+    assert not torch.equal(swa.memory["lambda"], now.weights)
     other = LawSwa(Law(server_epochs=20, batch=16), "lambda first")(now)
-    assert other.said["gamma"] != swa.said["gamma"]
+    assert other.metrics["gamma"] != swa.metrics["gamma"]
 
 
 def test_lambda_stops_and_gamma_goes_on(proxied):
@@ -285,9 +285,9 @@ def test_lambda_stops_and_gamma_goes_on(proxied):
     for t, learned in ((2, True), (3, False)):
         now = at_the_server(proxied, key=(0, t, 0))
         got = law(now)
-        assert torch.equal(got.state["lambda"], now.weights) != learned
-        assert got.said["gamma"] != 1
-    assert got.said["gamma"] == Law("gamma", **FEW)(now).said["gamma"]
+        assert torch.equal(got.memory["lambda"], now.weights) != learned
+        assert got.metrics["gamma"] != 1
+    assert got.metrics["gamma"] == Law("gamma", **FEW)(now).metrics["gamma"]
 
 
 def test_the_global_learning_rate_goes_part_of_the_way(proxied):

@@ -43,7 +43,7 @@ def test_learning_lowers_the_loss_on_the_proxy(proxied, learn):
     before = proxy_loss(proxied, tree.weighted_sum(now.models, now.weights))
     got = Law(learn, server_epochs=20)(now)
     assert proxy_loss(proxied, got.model) < before - 1e-4
-    assert got.state["lambda"].sum() == pytest.approx(1)
+    assert got.memory["lambda"].sum() == pytest.approx(1)
     assert all(torch.equal(v, kept[n]) for n, v in now.models.items())
 
 
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits_and_rounds_differ(proxied, small_loca
     assert a.rows[0]["gamma"] == b.rows[0]["gamma"] != a.rows[1]["gamma"]
     law = Law(**FEW)
     keys = ((0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))
-    found = {law(at_the_server(proxied, key=k)).said["gamma"] for k in keys}
+    found = {law(at_the_server(proxied, key=k)).metrics["gamma"] for k in keys}
     assert len(found) == 4
 
 
@@ -111,10 +111,10 @@ def normed_round(w: World, **options):
 
 def test_statistics_are_averaged_with_lambda_and_not_shrunk(normed):
     now, got = normed_round(normed, server_epochs=10)
-    shares = got.state["lambda"]
-    assert not torch.allclose(shares, now.weights) and got.said["gamma"] != 1
+    shares = got.memory["lambda"]
+    assert not torch.allclose(shares, now.weights) and got.metrics["gamma"] != 1
     for name, v in tree.weighted_sum(now.models, shares).items():
-        factor = 1 if name in STATISTICS else got.said["gamma"]
+        factor = 1 if name in STATISTICS else got.metrics["gamma"]
         torch.testing.assert_close(got.model[name], factor * v)
 
 
@@ -169,7 +169,7 @@ def test_every_group_learns_for_itself(proxied, small_local):
         p = BySize()(Members.holding(sizes))
         alone = at_the_server(proxied, models, p, tree.take(seen[0].before, g))
         want = Law(**FEW)(replace(alone, key=(0, 0, g)))
-        assert want.said == now.said
+        assert want.metrics == now.said
 
 
 @pytest.mark.parametrize(
