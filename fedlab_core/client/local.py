@@ -35,16 +35,18 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Given:
+class ClientInput:
     """What a client knows besides its data."""
 
     start: Tree  # parameters and buffers it began the round from
-    memory: Tree  # what it kept for itself, by name
-    sent: Tree  # what the server sent besides the model, by name
+    state: Tree  # what it kept for itself, by name
+    broadcast: Tree  # what the server sent besides the model, by name
 
-    def of(self, rows) -> "Given":
+    def of(self, rows) -> "ClientInput":
         """Some clients' of a cohort's, or, of an integer, one client's."""
-        return Given(*(take(t, rows) for t in (self.start, self.memory, self.sent)))
+        return ClientInput(
+            *(take(t, rows) for t in (self.start, self.state, self.broadcast))
+        )
 
 
 class Net(Protocol):
@@ -69,20 +71,20 @@ class Loss(Protocol):
     """What a client minimises: a number, and perhaps what changes in its memory."""
 
     def __call__(
-        self, net: Net, params: Tree, batch: Batch, given: Given
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> Tensor | tuple[Tensor, Tree]: ...
 
 
 class Gradient(Protocol):
     """What a client makes of a step's gradient before it follows it."""
 
-    def __call__(self, grads: Tree, params: Tree, given: Given) -> Tree: ...
+    def __call__(self, grads: Tree, params: Tree, given: ClientInput) -> Tree: ...
 
 
 class Push(Protocol):
     """What is added to a step's direction after momentum and weight decay."""
 
-    def __call__(self, params: Tree, given: Given) -> Tree: ...
+    def __call__(self, params: Tree, given: ClientInput) -> Tree: ...
 
 
 class Finish(Protocol):
@@ -92,7 +94,7 @@ class Finish(Protocol):
     """
 
     def __call__(
-        self, params: Tree, given: Given, steps: Tensor, lr_sum: Tensor
+        self, params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
     ) -> Tree: ...
 
 
@@ -104,7 +106,7 @@ def entropies(logits: Tensor, y: Tensor) -> Tensor:
     return -F.log_softmax(logits, -1).gather(-1, y[..., None])[..., 0]
 
 
-def cross_entropy(net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+def cross_entropy(net: Net, params: Tree, batch: Batch, given: ClientInput) -> Tensor:
     """Mean cross-entropy over the mini-batch: FedAvg's local loss."""
     logits = net(params, batch.x)
     return batch.mean(entropies(logits, batch.y))

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.tree import Tree
 
 _RULES = ("loss", "gradient", "push", "memory", "finish")
@@ -53,7 +53,7 @@ class _Sent:
     numbers: tuple[str, ...]
 
     def __call__(self, *arguments):
-        given = (a.sent for a in arguments if isinstance(a, Given))
+        given = (a.broadcast for a in arguments if isinstance(a, ClientInput))
         sent = arguments[1] if self.name == "memory" else next(given)
         new = {n: sent[f"{self.name}.{n}"] for n in self.numbers}
         return _with(self.rule, new)(*arguments)

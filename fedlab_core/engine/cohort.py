@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine.graphs import affordable, captured
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.network import Network, shared
@@ -38,7 +38,7 @@ class Trained:
         return Trained(states, self.loss[here], self.steps[rows], memory)
 
 
-def begin_memories(model: nn.Module, local: Local, given: Given) -> Tree:
+def begin_memories(model: nn.Module, local: Local, given: ClientInput) -> Tree:
     """What clients keep before they first take part, row by row."""
     return first_memories(shared(model), local, given)
 
@@ -86,9 +86,11 @@ def train(
         engine = choose_engine(model, len(cohort), x)
     kept = {} if kept is None else kept
     network = _network(model, precision == "bf16", kept)
-    given = Given(start, memory or {}, sent or {})
+    given = ClientInput(start, memory or {}, sent or {})
     if memory is None and local.remembers:
-        given = Given(start, first_memories(network, local, given), given.sent)
+        given = ClientInput(
+            start, first_memories(network, local, given), given.broadcast
+        )
     rank = list(range(len(cohort)))
     if engine == "stacked":
         counts = count_steps(cohort, local).tolist()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import Plan
 from fedlab_core.engine.stacked import Gave, Stage
@@ -37,7 +37,7 @@ class Captured:
         self.replays: dict[tuple[int, bool], Replay] = {}
         stage.hold = self._hold
 
-    def play(self, plan: Plan, given: Given) -> Gave:
+    def play(self, plan: Plan, given: ClientInput) -> Gave:
         """A round, from what the cohort was given to what it gave."""
         turns = [self._turn(n) for n in plan.active]
         self.stage.load(plan, given)
@@ -108,13 +108,13 @@ def captured(
     x: Tensor,
     y: Tensor,
     plan: Plan,
-    given: Given,
+    given: ClientInput,
     local: Local,
     kept: dict,
 ) -> Captured:
     """The stage for such a cohort: one that an earlier round left, or a new one."""
     longest = 1 << (len(plan.at) - 1).bit_length() if len(plan.at) else 0
-    trees = (given.start, given.memory, given.sent)
+    trees = (given.start, given.state, given.broadcast)
     form = [(n, v.shape, v.dtype) for tree in trees for n, v in tree.items()]
     scheduled = isinstance(plan.lr, Tensor)
     precision = torch.get_float32_matmul_precision()

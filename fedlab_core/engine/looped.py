@@ -10,7 +10,7 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local
+from fedlab_core.client.local import Batch, ClientInput, Local
 from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
@@ -24,7 +24,7 @@ def train_looped(
     x: Tensor,
     y: Tensor,
     plan: Plan,
-    given: Given,
+    given: ClientInput,
     local: Local,
 ) -> tuple[Tree, Tree, Tensor]:
     """The cohort's states, memories and mean losses."""
@@ -80,7 +80,7 @@ def _train_one(
     y: Tensor,
     plan: Plan,
     k: int,
-    given: Given,
+    given: ClientInput,
     local: Local,
 ) -> tuple[Tree, Tree, Tensor]:
     live = network.live
@@ -88,7 +88,7 @@ def _train_one(
     with torch.no_grad():
         for name, w in live.items():
             w.copy_(begun[name])
-    own, velocity, kept = one.unpack(given.memory, begun, local)
+    own, velocity, kept = one.unpack(given.state, begun, local)
     buffers |= kept
     velocity = {n: v.clone() for n, v in velocity.items()}
     steps, real = int(plan.steps[k]), plan.real[:, k].tolist()
@@ -97,7 +97,7 @@ def _train_one(
     like = numbers(x, live)
     none, total = like.new_zeros(0), like.new_zeros(())
     names, ws = list(live), list(live.values())
-    given = Given(given.start, own, given.sent)
+    given = ClientInput(given.start, own, given.broadcast)
     for t in range(steps):
         here, mark = at[t, : real[t]], marks[t]
         images = x[here]
@@ -113,11 +113,11 @@ def _train_one(
             push = one.pushed(local, live, given, clients=False)
             one.descend(live, grads, velocity, lr, local, push=push)
         if changes:
-            given = Given(given.start, given.memory | changes, given.sent)
+            given = ClientInput(given.start, given.state | changes, given.broadcast)
         total += loss.detach()
     with torch.no_grad():
         params = {n: w.detach() for n, w in live.items()}
         count, lr_sum = plan.steps[k].to(x.device), plan.lr_sum[k].to(total)
-        own = one.remembered(local, given.memory, params, given, count, lr_sum, False)
+        own = one.remembered(local, given.state, params, given, count, lr_sum, False)
     memory = copied(one.pack(own, velocity, buffers, local))  # not the live parameters
     return params | buffers, memory, total / max(steps, 1)

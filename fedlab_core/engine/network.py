@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.client.local import Batch, Given, Loss
+from fedlab_core.client.local import Batch, ClientInput, Loss
 from fedlab_core.errors import require
 from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.tree import Tree
@@ -71,7 +71,7 @@ class Network:
                 table[name] = value
 
     def value(
-        self, loss: Loss, params: Tree, buffers: Tree, batch: Batch, given: Given
+        self, loss: Loss, params: Tree, buffers: Tree, batch: Batch, given: ClientInput
     ) -> tuple[Tensor, Tree, Tree]:
         """The loss, the buffers after it, and what changes in the client's memory.
 

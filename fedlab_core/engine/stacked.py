@@ -8,7 +8,7 @@ the steps are called one by one, each on exactly the clients that have steps lef
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local
+from fedlab_core.client.local import Batch, ClientInput, Local
 from fedlab_core.engine import step as one
 from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
@@ -26,17 +26,17 @@ class Stage:
         self.trees: dict[str, Tree] = {}
         self.tables: Tree = {}
 
-    def play(self, plan: Plan, given: Given) -> Gave:
+    def play(self, plan: Plan, given: ClientInput) -> Gave:
         """A round, from what the cohort was given to what it gave."""
         self.load(plan, given)
         for n in plan.active:
             self.step(n)
         return self.unload(plan)
 
-    def load(self, plan: Plan, given: Given) -> None:
+    def load(self, plan: Plan, given: ClientInput) -> None:
         """Take a cohort up: a copy of its own of everything that a step changes."""
         begun, buffers = self.network.split(given.start)
-        own, velocity, kept = one.unpack(given.memory, begun, self.local)
+        own, velocity, kept = one.unpack(given.state, begun, self.local)
         like = numbers(self.x, begun)
         changing = {
             "params": self._laid_out(begun),
@@ -45,7 +45,7 @@ class Stage:
             "own": copied(own),
             "total": {"loss": like.new_zeros(len(plan.steps))},
         }
-        fixed = {"start": given.start, "sent": given.sent}
+        fixed = {"start": given.start, "sent": given.broadcast}
         every = {"at": plan.at, "weight": plan.weight(like.dtype)}
         every["marks"] = plan.marks(slice(None))
         if isinstance(plan.lr, Tensor):
@@ -85,7 +85,7 @@ class Stage:
             for name, tree in self.trees.items()
         }
         params = with_grad(first["params"])
-        given = Given(first["start"], first["own"], first["sent"])
+        given = ClientInput(first["start"], first["own"], first["sent"])
         with torch.enable_grad():
             loss, (buffers, changes) = self.value(
                 params, first["buffers"], (x, y, weight, marks), vars(given)
@@ -112,15 +112,15 @@ class Stage:
         trees, local = self.trees, self.local
         params = {n: w.contiguous() for n, w in trees["params"].items()}
         buffers = trees["buffers"]
-        given = Given(trees["start"], trees["own"], trees["sent"])
+        given = ClientInput(trees["start"], trees["own"], trees["sent"])
         steps, lr_sum = self.tables["steps"], plan.lr_sum.to(numbers(self.x, params))
-        own = one.remembered(local, given.memory, params, given, steps, lr_sum, True)
+        own = one.remembered(local, given.state, params, given, steps, lr_sum, True)
         memory = one.pack(own, trees["velocity"], buffers, local)
         return params | buffers, memory, trees["total"]["loss"] / steps.clamp(min=1)
 
     def _value(self, params: Tree, buffers: Tree, batch, given):
         """One client's loss, and what its mini-batch changed besides."""
         loss, new, changes = self.network.value(
-            self.local.loss, params, buffers, Batch(*batch), Given(**given)
+            self.local.loss, params, buffers, Batch(*batch), ClientInput(**given)
         )
         return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine.network import Network
 from fedlab_core.tree import Tree
 
@@ -17,12 +17,12 @@ _VELOCITY, _STATISTICS = "velocity/", "statistics/"
 _EPSILON = 1e-8  # of RMSProp, as in PyTorch
 
 
-def first_memories(network: Network, local: Local, given: Given) -> Tree:
+def first_memories(network: Network, local: Local, given: ClientInput) -> Tree:
     """What clients keep before they first take part, row by row."""
     params, buffers = network.split(given.start)
     memory: Tree = {}
     if local.memory:
-        memory = dict(torch.vmap(local.memory)(given.start, given.sent))
+        memory = dict(torch.vmap(local.memory)(given.start, given.broadcast))
     if local.keep_velocity:
         memory |= {_VELOCITY + n: torch.zeros_like(w) for n, w in params.items()}
     if local.statistics == "local":
@@ -123,7 +123,7 @@ def _where(active: Tensor, new: list[Tensor], old: list[Tensor]) -> list[Tensor]
 
 
 def corrected(
-    local: Local, grads: Tree, params: Tree, given: Given, clients: bool
+    local: Local, grads: Tree, params: Tree, given: ClientInput, clients: bool
 ) -> Tree:
     """What the rule's correction and clipping make of a gradient."""
     if local.gradient:
@@ -132,7 +132,9 @@ def corrected(
     return clipped(grads, local.clip, clients) if local.clip else grads
 
 
-def pushed(local: Local, params: Tree, given: Given, clients: bool) -> Tree | None:
+def pushed(
+    local: Local, params: Tree, given: ClientInput, clients: bool
+) -> Tree | None:
     """What the rule adds to a step after momentum."""
     if not local.push:
         return None
@@ -144,7 +146,7 @@ def remembered(
     local: Local,
     own: Tree,
     params: Tree,
-    given: Given,
+    given: ClientInput,
     steps: Tensor,
     lr_sum: Tensor,
     clients: bool,
@@ -160,14 +162,14 @@ def remembered(
 
 
 def over_clients(rule: Callable[..., Tree]) -> Callable[..., Tree]:
-    """A rule of one client, `Given` its third or second argument, for all of them."""
+    """A rule of one client, `ClientInput` its third or second argument, for all of them."""
 
     def run(*arguments):
-        at = next(i for i, a in enumerate(arguments) if isinstance(a, Given))
+        at = next(i for i, a in enumerate(arguments) if isinstance(a, ClientInput))
         given = arguments[at]
 
         def one(start, memory, sent, *rest):
-            here = Given(start, memory, sent)
+            here = ClientInput(start, memory, sent)
             return rule(*rest[:at], here, *rest[at:])
 
         rest = (*arguments[:at], *arguments[at + 1 :])

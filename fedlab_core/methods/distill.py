@@ -36,7 +36,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, Given, Local, Loss, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Loss, Net, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
@@ -163,7 +163,7 @@ class FineTune:
         return _trained(now, average, cross_entropy, x, y, self.fit)
 
 
-def divergence(net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+def divergence(net: Net, params: Tree, batch: Batch, given: ClientInput) -> Tensor:
     """KL(y || softmax(logits)) in nats, mean over the mini-batch: y, distributions."""
     said = F.log_softmax(net(params, batch.x), dim=-1)
     return batch.mean(F.kl_div(said, batch.y, reduction="none").sum(-1))
@@ -213,7 +213,7 @@ def _trained(
     now: Gathered, state: Tree, loss: Loss, x: Tensor, y: Tensor, fit: Fit
 ) -> ServerState:
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
-    network, nothing = shared(now.world.model), Given({}, {}, {})
+    network, nothing = shared(now.world.model), ClientInput({}, {}, {})
     params, buffers = network.split(state)
     params = with_grad(copied(params))
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
@@ -29,8 +29,10 @@ class Tied:
 
     lam: float = 1.0
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        x = subtree(given.sent, "round")
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
+        x = subtree(given.broadcast, "round")
         return cross_entropy(net, params, batch, given) + self.lam / 2 * apart(
             params, x
         )

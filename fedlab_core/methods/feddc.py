@@ -3,7 +3,7 @@
 Citation: Gao et al. 2022, "FedDC: Federated Learning with Non-IID Data via Local Drift
 Decoupling and Correction".
 
-Symbols: h_i -> "h" of a client's memory; w -> `Given.start` (x); theta_i -> `params`;
+Symbols: h_i -> "h" of a client's memory; w -> `ClientInput.start` (x); theta_i -> `params`;
 alpha -> `alpha`; Delta theta_i -> "move" of its memory; Delta theta -> "g" of what is
 sent; K eta -> "lr_sum", the sum of the round's learning rates.
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.methods.feddyn import inner
@@ -40,9 +40,9 @@ def no_drift(start: Tree, sent: Tree) -> Tree:
     return {n: v for part in parts for n, v in part.items()}
 
 
-def add_drift(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
+def add_drift(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
     """h_i <- h_i + theta_i - w; the move, and how it differs from the last."""
-    h, last = subtree(given.memory, "h"), subtree(given.memory, "move")
+    h, last = subtree(given.state, "h"), subtree(given.state, "move")
     moved = {n: y - given.start[n] for n, y in params.items()}
     change = nest("change", {n: m - last[n] for n, m in moved.items()})
     drift = nest("h", {n: h[n] + m for n, m in moved.items()})
@@ -57,18 +57,20 @@ class Drifting:
     correction: bool = True
     rescale: bool = True
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = subtree(given.memory, "h")
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
+        h = subtree(given.state, "h")
         gap = [((y - given.start[n] + h[n]) ** 2).sum() for n, y in params.items()]
         scale = self.alpha
         if self.rescale:
-            scale = self.alpha / (given.sent["clients"] * given.sent["share"])
+            scale = self.alpha / (given.broadcast["clients"] * given.broadcast["share"])
         total = cross_entropy(net, params, batch, given)
         total = total + scale / 2 * torch.stack(gap).sum()
         if self.correction:
-            mine, mean = subtree(given.memory, "move"), subtree(given.sent, "g")
+            mine, mean = subtree(given.state, "move"), subtree(given.broadcast, "g")
             turn = inner(params, {n: mine[n] - mean[n] for n in params})
-            total = total + turn / given.sent["lr_sum"]
+            total = total + turn / given.broadcast["lr_sum"]
         return total
 
 

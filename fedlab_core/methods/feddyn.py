@@ -2,7 +2,7 @@
 
 Citation: Acar et al. 2021, "Federated Learning Based on Dynamic Regularization".
 
-Symbols: alpha -> `alpha`; theta^{t-1} -> `Given.start` (x); h_k, the sum of a client's
+Symbols: alpha -> `alpha`; theta^{t-1} -> `ClientInput.start` (x); h_k, the sum of a client's
 moves, -> "h" of its memory; m -> `clients`.
 
 Algorithm: Alg. 1, the local objective -> `Dynamic`; the client's gradient state ->
@@ -28,7 +28,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedprox import apart
@@ -47,9 +47,9 @@ def no_move(start: Tree, sent: Tree) -> Tree:
     return nest("h", {n: torch.zeros_like(w) for n, w in start.items()})
 
 
-def add_move(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
+def add_move(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
     """h_k <- h_k + y_k - x."""
-    h = subtree(given.memory, "h")
+    h = subtree(given.state, "h")
     return nest("h", {n: h[n] + y - given.start[n] for n, y in params.items()})
 
 
@@ -60,12 +60,14 @@ class Dynamic:
     alpha: float
     rescale: bool = True
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = subtree(given.memory, "h")
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
+        h = subtree(given.state, "h")
         pull = {n: h[n] - given.start[n] for n in params}
         scale = self.alpha
         if self.rescale:
-            scale = self.alpha / (given.sent["clients"] * given.sent["share"])
+            scale = self.alpha / (given.broadcast["clients"] * given.broadcast["share"])
         return cross_entropy(net, params, batch, given) + scale * inner(params, pull)
 
 
@@ -76,8 +78,10 @@ class DynamicLaw:
     mu: float
     squared: bool = False
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
-        h = subtree(given.memory, "h")
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
+        h = subtree(given.state, "h")
         far = apart(params, given.start)
         if not self.squared:
             far = (far + 1e-24).sqrt()  # of no distance, the gradient is then 0

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, Given, Local, Net, entropies
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
 from fedlab_core.methods.fedavg import fedavg
@@ -58,9 +58,9 @@ class Impro:
     matching: bool = False
 
     def __call__(
-        self, net: Net, params: Tree, batch: Batch, given: Given
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> tuple[Tensor, Tree]:
-        mu, s = given.memory["mu"], given.memory["s"]
+        mu, s = given.state["mu"], given.state["s"]
         real = net.features(params, batch.x)
         classes, width = mu.shape
         labels, counts = batch.y, batch.weight
@@ -80,10 +80,10 @@ class Impro:
         changes = update(mu, s, real.detach().flatten(1), batch.y, there, self)
         return loss + self._weight(given) * other, changes
 
-    def _weight(self, given: Given) -> Tensor | float:
+    def _weight(self, given: ClientInput) -> Tensor | float:
         if not self.ramp:
             return self.alpha
-        return self.alpha * given.sent["round"] * self.epochs / 500
+        return self.alpha * given.broadcast["round"] * self.epochs / 500
 
 
 def update(

@@ -44,7 +44,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.network import shared
 from fedlab_core.errors import require
@@ -65,7 +65,7 @@ from fedlab_core.tree import (
 )
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
-_NOTHING = Given({}, {}, {})
+_NOTHING = ClientInput({}, {}, {})
 
 Rate = Callable[[int, float], float]  # of the epoch, and the rate to begin with
 _NAMES = {"gamma": "adaptive GWS", "lambda": "attentive LAW", "both": "FedLAW"}

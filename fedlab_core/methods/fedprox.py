@@ -2,7 +2,7 @@
 
 Citation: Li et al. 2020, "Federated Optimization in Heterogeneous Networks".
 
-Symbols: mu -> `mu`; w^t -> `Given.start`; h_k -> `Proximal`.
+Symbols: mu -> `mu`; w^t -> `ClientInput.start`; h_k -> `Proximal`.
 
 Algorithm: Alg. 2, the local objective -> `Proximal`; the rest is FedAvg.
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds.method import Method
@@ -40,7 +40,9 @@ class Proximal:
     def __post_init__(self) -> None:
         require(self.mu >= 0, f"mu must be 0 or more, not {self.mu}")
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
         pull = self.mu * apart(params, given.start)
         return cross_entropy(net, params, batch, given) + pull / (2 if self.half else 1)
 

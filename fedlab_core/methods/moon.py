@@ -2,7 +2,7 @@
 
 Citation: Li et al. 2021, "Model-Contrastive Federated Learning".
 
-Symbols: z, z_glob, z_prev -> features under `params`, `Given.start` and "last" of the
+Symbols: z, z_glob, z_prev -> features under `params`, `ClientInput.start` and "last" of the
 client's memory; tau -> `temperature`; mu -> `mu`.
 
 Algorithm: Alg. 1, the local loss -> `Contrastive`; the rest is FedAvg.
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, Given, Local, Net, entropies
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds.method import Method
@@ -32,7 +32,7 @@ def no_last(start: Tree, sent: Tree) -> Tree:
     return {"seen": seen} | nest("last", start)
 
 
-def keep_last(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
+def keep_last(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
     """The model as the client leaves it."""
     return {"seen": torch.ones_like(lr_sum)} | nest("last", params)
 
@@ -49,9 +49,11 @@ class Contrastive:
         warm = self.temperature > 0
         require(warm, f"temperature must be above 0, not {self.temperature}")
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
         z = net.features(params, batch.x)
-        old = given.start | subtree(given.memory, "last")
+        old = given.start | subtree(given.state, "last")
         with torch.no_grad():
             glob = net.features(given.start, batch.x)
             prev = net.features(old, batch.x)
@@ -60,7 +62,7 @@ class Contrastive:
         )
         apart = F.softplus((far - near) / self.temperature)
         entropy = entropies(net.head(params, z), batch.y)
-        return batch.mean(entropy + self.mu * given.memory["seen"] * apart)
+        return batch.mean(entropy + self.mu * given.state["seen"] * apart)
 
 
 def moon(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, entropies
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds.method import Method, Personal
@@ -30,7 +30,9 @@ class Ahead:
 
     lr: float
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
         there = batch.weight > 0
         n, place = there.sum(), torch.arange(len(there), device=there.device)
         first = (place < n // 2) & there

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Given, Local, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
@@ -37,7 +37,7 @@ class Moreau:
     inner_steps: int = 5
 
     def __call__(
-        self, net: Net, params: Tree, batch: Batch, given: Given
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> tuple[Tensor, Tree]:
         y = {n: w.detach() for n, w in params.items()}
 

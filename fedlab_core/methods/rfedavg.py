@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, Exchange, Given, Local, Net, entropies
+from fedlab_core.client.local import Batch, ClientInput, Exchange, Local, Net, entropies
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds.method import Method
@@ -86,14 +86,16 @@ class Regularised:
     lam: float
     spread: bool = False
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
         h = net.features(params, batch.x)
         entropy = entropies(net.head(params, h), batch.y)
         mean = batch.weight @ h.flatten(1)
-        far = (mean - given.sent["target"]).square().sum()
+        far = (mean - given.broadcast["target"]).square().sum()
         if self.spread:
-            far = far + given.sent["around"]
-        return batch.mean(entropy) + self.lam * given.sent["there"] * far
+            far = far + given.broadcast["around"]
+        return batch.mean(entropy) + self.lam * given.broadcast["there"] * far
 
 
 def rfedavg(

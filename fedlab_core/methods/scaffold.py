@@ -4,7 +4,7 @@ Citation: Karimireddy et al. 2020, "SCAFFOLD: Stochastic Controlled Averaging fo
 Federated Learning".
 
 Symbols: c -> "c" of what is sent; c_i -> "own" of a client's memory; c_i+ - c_i ->
-"change" of its uploads; x -> `Given.start`; y_i -> `params`; K eta_l -> `lr_sum`, the sum
+"change" of its uploads; x -> `ClientInput.start`; y_i -> `params`; K eta_l -> `lr_sum`, the sum
 of a round's learning rates; eta_g -> `lr`; N -> `clients`.
 
 Algorithm: Alg. 1, l. 10 -> `correct`; l. 12, option II -> `renew`; l. 16 and 17 ->
@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds.method import Gathered, Method, ServerState
@@ -38,21 +38,21 @@ def begin(start: Tree, sent: Tree) -> Tree:
     return nest("own", zero) | nest("change", zero)
 
 
-def correct(grads: Tree, params: Tree, given: Given) -> Tree:
+def correct(grads: Tree, params: Tree, given: ClientInput) -> Tree:
     """g - c_i + c. Paper: SCAFFOLD Alg. 1 l. 10."""
-    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
+    own, c = subtree(given.state, "own"), subtree(given.broadcast, "c")
     return {n: g - own[n] + c[n] for n, g in grads.items()}
 
 
-def difference(params: Tree, given: Given) -> Tree:
+def difference(params: Tree, given: ClientInput) -> Tree:
     """c - c_i, to be added to a step."""
-    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
+    own, c = subtree(given.state, "own"), subtree(given.broadcast, "c")
     return {n: c[n] - own[n] for n in params}
 
 
-def renew(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
+def renew(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
     """c_i+ = c_i - c + (x - y_i) / (K eta_l). Paper: SCAFFOLD Alg. 1 l. 12."""
-    own, c = subtree(given.memory, "own"), subtree(given.sent, "c")
+    own, c = subtree(given.state, "own"), subtree(given.broadcast, "c")
     new = {
         n: own[n] - c[n] + (given.start[n] - y) / lr_sum.clamp(min=1e-30)
         for n, y in params.items()

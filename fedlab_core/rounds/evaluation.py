@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Given
+from fedlab_core.client.local import ClientInput
 from fedlab_core.engine import Client, Trained
 from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.rounds.client_state import Memories
@@ -54,7 +54,7 @@ def _personal(
     w, personal, everyone = play.world, play.method.personal, range(len(play.world))
     if personal.adapt:
         cohort = [Client(w.client(k), (play.seed, t, k)) for k in everyone]
-        given = Given(states, {}, {})
+        given = ClientInput(states, {}, {})
         trained = yield Request(cohort, given, personal.adapt, counts=False)
         return trained.states
     for k in everyone if personal.kept or personal.beside else ():

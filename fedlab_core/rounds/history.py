@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine import Client, Trained
 from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
@@ -114,6 +114,6 @@ class Request:
     """What a run wants trained: clients, what they are given, and how."""
 
     cohort: list[Client]
-    given: Given
+    given: ClientInput
     local: Local
     counts: bool = True  # whether it is a round of its own

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from fedlab_core.client.local import Given
+from fedlab_core.client.local import ClientInput
 from fedlab_core.engine import Trained, train
 from fedlab_core.engine.batching import kind, merge
 from fedlab_core.rounds.history import History, Request, Run
@@ -131,8 +131,8 @@ def _answer(
             cohort,
             given.start,
             local,
-            memory=given.memory or None,
-            sent=given.sent,
+            memory=given.state or None,
+            sent=given.broadcast,
             **how,
         )
         for i in members:
@@ -142,14 +142,18 @@ def _answer(
     return answers
 
 
-def _sending(given: Given, numbers: Tree, clients: int) -> Given:
+def _sending(given: ClientInput, numbers: Tree, clients: int) -> ClientInput:
     """The same, with numbers sent to every client besides."""
     like = next(iter(given.start.values()))
     each = {n: v.to(like).expand(clients) for n, v in numbers.items()}
-    return replace(given, sent=given.sent | each)
+    return replace(given, sent=given.broadcast | each)
 
 
-def _joined(parts: list[Given]) -> Given:
+def _joined(parts: list[ClientInput]) -> ClientInput:
     """Several runs' clients as one cohort."""
-    trees = ([getattr(p, name) for p in parts] for name in ("start", "memory", "sent"))
-    return Given(*({n: torch.cat([t[n] for t in ts]) for n in ts[0]} for ts in trees))
+    trees = (
+        [getattr(p, name) for p in parts] for name in ("start", "state", "broadcast")
+    )
+    return ClientInput(
+        *({n: torch.cat([t[n] for t in ts]) for n in ts[0]} for ts in trees)
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Given, Local
+from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine import Client, Trained, begin_memories
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.keys import derive_seed
@@ -136,7 +136,7 @@ class _Game:
 
     def _given(
         self, t: int, ids: list[int], cohort: list[Client]
-    ) -> tuple[Given, Tree]:
+    ) -> tuple[ClientInput, Tree]:
         """What the participants begin with, and what they answered before training."""
         w, local = self.world, self.method.local
         start = self._rows(ids, [n.begin for n in self.nexts])
@@ -146,7 +146,7 @@ class _Game:
         if self.board:
             shared, answers = self.board.open(ids, cohort, start, self.homes)
             sent |= shared
-        given = Given(start, {}, sent)
+        given = ClientInput(start, {}, sent)
         if not local.remembers or local.forget:
             return given, answers
 
@@ -155,7 +155,7 @@ class _Game:
 
         memory = self.memories.recall(ids, first)
         here = {n: v.to(w.x.device) for n, v in memory.items()}
-        return Given(start, here, sent), answers
+        return ClientInput(start, here, sent), answers
 
     def _rows(self, ids: list[int], trees: list[Tree]) -> Tree:
         """Each client's group's tree, with a client axis."""
@@ -177,7 +177,7 @@ class _Game:
         return {n: v.to(like) for n, v in told.items() if n in local.listens}
 
     def _beside(
-        self, ids: list[int], cohort: list[Client], given: Given, local: Local
+        self, ids: list[int], cohort: list[Client], given: ClientInput, local: Local
     ) -> Asking:
         """Train the participants' own models beside the group's."""
 
@@ -188,17 +188,17 @@ class _Game:
         start = {n: v.to(self.world.x.device) for n, v in kept.items()}
         trained = yield Request(
             cohort,
-            Given(start, {}, nest("round", given.start)),
+            ClientInput(start, {}, nest("round", given.start)),
             local,
             counts=False,
         )
         self.own.keep(ids, trained.states)
 
-    def _count_bytes(self, ids: list[int], given: Given, uploads: Tree) -> None:
+    def _count_bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> None:
         """Models both ways, and what goes with them; alone, nothing is sent."""
         together = np.bincount(self.homes).tolist()
         talking = sum(together[self.homes[k]] > 1 for k in ids)
-        down = {n: v for n, v in given.sent.items() if n not in COMMON}
+        down = {n: v for n, v in given.broadcast.items() if n not in COMMON}
         extra = (count(down) + count(uploads)) / len(ids)
         self.sent += 4 * talking * (2 * count(self.nexts[0].model) + round(extra))
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 import fedlab_core as fl
 from fedlab_core import engine, tree
-from fedlab_core.client.local import Batch, Given, Net, cross_entropy
+from fedlab_core.client.local import Batch, ClientInput, Net, cross_entropy
 from fedlab_core.engine.batching import kind, merge
 from fedlab_core.rounds import play as runs
 from fedlab_core.tree import Tree
@@ -20,7 +20,9 @@ class Pull:
     mu: float = 0.1
     half: float = 0.5  # the same in all settings, and still to be there
 
-    def __call__(self, net: Net, params: Tree, batch: Batch, given: Given) -> Tensor:
+    def __call__(
+        self, net: Net, params: Tree, batch: Batch, given: ClientInput
+    ) -> Tensor:
         apart = sum(((w - given.start[n]) ** 2).sum() for n, w in params.items())
         return cross_entropy(net, params, batch, given) + self.half * self.mu * apart
 
@@ -36,8 +38,8 @@ class Count:
         return {"count": self.begin + w.sum() * 0}
 
 
-def grow(params: Tree, given: Given, steps: Tensor, lr_sum: Tensor) -> Tree:
-    return {"count": given.memory["count"] + lr_sum}
+def grow(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
+    return {"count": given.state["count"] + lr_sum}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedlab_core import Local
-from fedlab_core.client.local import Cosine, CropFlip, Given
+from fedlab_core.client.local import ClientInput, Cosine, CropFlip
 from fedlab_core.engine import Trained, begin_memories, train
 from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
@@ -74,9 +74,9 @@ def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, local):
         want = train(model, x, y, cohort, start, local, sent=sent, engine="looped")
         memory = {}
         if local.remembers:
-            memory = begin_memories(model, local, Given(start, {}, sent))
+            memory = begin_memories(model, local, ClientInput(start, {}, sent))
         plan = make_plan(cohort, local)
-        states, kept, loss = stage.play(plan, Given(start, memory, sent))
+        states, kept, loss = stage.play(plan, ClientInput(start, memory, sent))
         got = Trained(states, loss, plan.steps, kept)
         assert_same(got, want, 1e-9)
         now = {n: v.data_ptr() for n, v in stage.stage.trees["params"].items()}
@@ -92,7 +92,7 @@ def test_a_cohort_of_equal_clients_needs_one_graph():
     capture = Rehearsal()
     stage = Captured(Stage(Network(model), x, y, ROUND), 6, 4, capture)
     for _ in range(3):
-        stage.play(make_plan(cohort, ROUND), Given(start, {}, {}))
+        stage.play(make_plan(cohort, ROUND), ClientInput(start, {}, {}))
     assert capture.captures == 1
 
 
@@ -112,7 +112,7 @@ def test_stages_are_kept_for_rounds_alike_and_the_oldest_make_room(monkeypatch):
     def stage(clients, batch_size=8, n=8):
         local = Local(batch_size=batch_size)
         model, x, y, cohort, start = problem(PLAIN, [n] * clients)
-        plan, given_ = make_plan(cohort, local), Given(start, {}, {})
+        plan, given_ = make_plan(cohort, local), ClientInput(start, {}, {})
         return module.captured(network, *shared, plan, given_, local, kept)
 
     model, x, y, *_ = problem(PLAIN, [8])
@@ -220,5 +220,5 @@ def test_any_ragged_cohort_is_trained_as_the_loop_does(sizes_, drop_last):
         Stage(Network(model), x, y, local), len(cohort), longest, Rehearsal()
     )
     plan = make_plan(cohort, local)
-    states, _, loss = stage.play(plan, Given(start, {}, {}))
+    states, _, loss = stage.play(plan, ClientInput(start, {}, {}))
     assert_same(Trained(states, loss, plan.steps), want, 1e-9)
