@@ -15,7 +15,7 @@ from fedlab_core.engine.cohort import Trained as Trained
 from fedlab_core.engine.cohort import begin_memories as begin_memories
 from fedlab_core.engine.cohort import choose_engine as choose_engine
 from fedlab_core.engine.cohort import train as train
-from fedlab_core.engine.means import survey as survey
+from fedlab_core.engine.means import client_means as client_means
 from fedlab_core.engine.plan import Client as Client
 from fedlab_core.engine.plan import batch_order as batch_order
 from fedlab_core.engine.plan import count_steps as count_steps

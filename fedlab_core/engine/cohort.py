@@ -13,7 +13,7 @@ from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.network import Network, shared
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
-from fedlab_core.engine.stacked import Stage
+from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import first_memories
 from fedlab_core.errors import require
 from fedlab_core.tree import Tree, as_slice, take
@@ -104,7 +104,7 @@ def train(
         elif x.device.type == "cuda":
             done = captured(network, x, y, plan, here, local, kept).play(plan, here)
         else:
-            done = Stage(network, x, y, local).play(plan, here)
+            done = StackedCohort(network, x, y, local).play(plan, here)
         return Trained(done[0], done[2], plan.steps, done[1])
 
     with _arithmetic(precision, x.device):

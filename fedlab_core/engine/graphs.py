@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from fedlab_core.client.local import ClientInput, Local
 from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import Plan
-from fedlab_core.engine.stacked import Gave, Stage
+from fedlab_core.engine.stacked import Gave, StackedCohort
 from fedlab_core.tree import Tree, copied
 
 Replay = Callable[[], None]
@@ -30,7 +30,9 @@ _WARM_UP = 2  # steps before a capture: libraries choose their kernels in them
 class Captured:
     """A stage that stays, with its step captured for several numbers of clients."""
 
-    def __init__(self, stage: Stage, clients: int, longest: int, capture: Capture):
+    def __init__(
+        self, stage: StackedCohort, clients: int, longest: int, capture: Capture
+    ):
         self.stage, self.capture = stage, capture
         self.sizes = sizes(clients)
         self.room = max(longest, _WARM_UP)
@@ -124,7 +126,7 @@ def captured(
     if key not in stages:
         while len(stages) >= _STAGES:
             del stages[next(iter(stages))]  # the oldest
-        stage = Stage(network, x, y, local)
+        stage = StackedCohort(network, x, y, local)
         stages[key] = Captured(stage, len(plan.steps), longest, CudaGraphs())
     return stages[key]
 

@@ -14,7 +14,7 @@ from fedlab_core.tree import Tree, stack, take, tree_map
 _SLICE, _DRAW = 2048, 4  # a key's use, beside those of `plan`
 
 
-class Still:
+class EvalNetwork:
     """The network in evaluation mode, whole or in its two parts (`local.Net`)."""
 
     def __init__(self, model: nn.Module):
@@ -39,13 +39,13 @@ class Still:
 
 
 @torch.no_grad()
-def survey(
+def client_means(
     model: nn.Module,
     states: Tree,
     x: Tensor,
     y: Tensor,
     cohort: Sequence[Client],
-    of: Callable[[Still, Tree, Tensor, Tensor], Tree],
+    of: Callable[[EvalNetwork, Tree, Tensor, Tensor], Tree],
     batch: int | None = None,
 ) -> Tree:
     """The mean of `of` over each client's samples, under its row of `states`.
@@ -53,7 +53,7 @@ def survey(
     `of` gives one value a sample, by name. With `batch`, the mean is over so many of
     a client's samples, drawn by its key.
     """
-    net = Still(model)
+    net = EvalNetwork(model)
     rows = []
     for k, client in enumerate(cohort):
         mine = client.indices if batch is None else _some(client, batch)

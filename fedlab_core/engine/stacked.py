@@ -17,7 +17,7 @@ from fedlab_core.tree import CONTIGUOUS, Tree, copied, gradient, with_grad
 Gave = tuple[Tree, Tree, Tensor]
 
 
-class Stage:
+class StackedCohort:
     """A cohort's tensors, and the step that trains them in place."""
 
     def __init__(self, network: Network, x: Tensor, y: Tensor, local: Local):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core.client.local import Exchange, losses
-from fedlab_core.engine import Client, survey
+from fedlab_core.engine import Client, client_means
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, repeat, stack, take
@@ -16,7 +16,7 @@ def reports(
     world: World, exchange: Exchange, cohort: list[Client], states: Tree
 ) -> Tree:
     """What clients report of these models: means, and the noise they add to them."""
-    told = survey(
+    told = client_means(
         world.model, states, world.x, world.y, cohort, exchange.of, exchange.batch
     )
     if not exchange.noise:
@@ -34,12 +34,12 @@ def losses_of(world: World, models: list[Tree], ids: list[int]) -> Tensor:
     found = []
     for model in models:
         states = repeat(model, len(ids))
-        told = survey(world.model, states, world.x, world.y, cohort, losses)
+        told = client_means(world.model, states, world.x, world.y, cohort, losses)
         found.append(told["loss"])
     return torch.stack(found, dim=1)
 
 
-class Board:
+class Reports:
     """Where clients' reports hang from one round to the next."""
 
     def __init__(self, world: World, exchange: Exchange):

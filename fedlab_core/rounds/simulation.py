@@ -19,7 +19,7 @@ from fedlab_core.rounds.client_state import Memories
 from fedlab_core.rounds.evaluation import judge
 from fedlab_core.rounds.history import History, Request, Round, Run, draw_participants
 from fedlab_core.rounds.method import COMMON, Gathered, Members, Regrouping
-from fedlab_core.rounds.reports import Board, losses_of
+from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.tree import (
     Tree,
     as_slice,
@@ -60,7 +60,7 @@ class _Game:
         waits = "cpu" if play.keep == "host" else w.x.device
         self.memories, self.own = Memories(waits), Memories(waits)
         exchange = play.method.local.exchange
-        self.board = Board(w, exchange) if exchange else None
+        self.board = Reports(w, exchange) if exchange else None
         self.history = History(play.method.name, play.seed)
         self.sent = 4 * play.method.weigh.scalars * len(w)
 

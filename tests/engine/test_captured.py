@@ -19,7 +19,7 @@ from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
 from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import make_plan
-from fedlab_core.engine.stacked import Stage
+from fedlab_core.engine.stacked import StackedCohort
 from tests.engine.test_options import control, renew, zeros
 from tests.engine_cases import (
     NETS,
@@ -68,7 +68,7 @@ def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, local):
             local = replace(local, augment=None)
         if stage is None:
             shared = (model, x, y)
-            stage = Captured(Stage(Network(model), x, y, local), 5, 16, capture)
+            stage = Captured(StackedCohort(Network(model), x, y, local), 5, 16, capture)
         model, x, y = shared
         sent = {n: 0.1 * v for n, v in start.items()} if local.gradient else {}
         want = train(model, x, y, cohort, start, local, sent=sent, engine="looped")
@@ -90,7 +90,7 @@ def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, local):
 def test_a_cohort_of_equal_clients_needs_one_graph():
     model, x, y, cohort, start = problem(TRICKY, [16] * 6)
     capture = Rehearsal()
-    stage = Captured(Stage(Network(model), x, y, ROUND), 6, 4, capture)
+    stage = Captured(StackedCohort(Network(model), x, y, ROUND), 6, 4, capture)
     for _ in range(3):
         stage.play(make_plan(cohort, ROUND), ClientInput(start, {}, {}))
     assert capture.captures == 1
@@ -217,7 +217,7 @@ def test_any_ragged_cohort_is_trained_as_the_loop_does(sizes_, drop_last):
     want = train(model, x, y, cohort, start, local, engine="looped")
     longest = int(want.steps.max())
     stage = Captured(
-        Stage(Network(model), x, y, local), len(cohort), longest, Rehearsal()
+        StackedCohort(Network(model), x, y, local), len(cohort), longest, Rehearsal()
     )
     plan = make_plan(cohort, local)
     states, _, loss = stage.play(plan, ClientInput(start, {}, {}))

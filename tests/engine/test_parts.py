@@ -66,7 +66,7 @@ def test_other_errors_pass_as_they_are():
 def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
     given_ = problem("mlp", UNEQUAL)
     want = train(*given_, Local())
-    stage = at.Stage
+    stage = at.StackedCohort
 
     class Small(stage):
         def play(self, plan, given):

@@ -145,7 +145,7 @@ def test_auto_uses_the_chosen_engine(monkeypatch):
     from fedlab_core.engine import cohort as at
 
     used = []
-    stage, loop = at.Stage, at.train_looped
+    stage, loop = at.StackedCohort, at.train_looped
     monkeypatch.setattr(at, "Stage", lambda *a: (used.append("stacked"), stage(*a))[1])
     monkeypatch.setattr(
         at, "train_looped", lambda *a: (used.append("looped"), loop(*a))[1]

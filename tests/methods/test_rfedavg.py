@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import fedlab_core as fl
-from fedlab_core.engine import Client, survey
+from fedlab_core.engine import Client, client_means
 from fedlab_core.engine.means import _some
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, keys_of, normal
@@ -81,7 +81,9 @@ def test_without_lambda_it_is_fedavg(small_world, make):
 def spread(w, state) -> float:
     """Mean squared distance of the clients' mean features from their mean."""
     cohort = [Client(w.client(k), (0, 0, k)) for k in range(len(w))]
-    rows = survey(w.model, repeat(state, len(w)), w.x, w.y, cohort, delta)["delta"]
+    rows = client_means(w.model, repeat(state, len(w)), w.x, w.y, cohort, delta)[
+        "delta"
+    ]
     return float((rows - rows.mean(0)).square().sum(1).mean())
 
 
@@ -123,12 +125,12 @@ def test_clipped_features_are_no_longer_than_asked(small_world):
     cohort = [Client(w.client(k), (0, 0, k)) for k in range(6)]
     state = repeat(w.make().state_dict(), 6)
     full, short = (
-        survey(w.model, state, w.x, w.y, cohort, of)["delta"]
+        client_means(w.model, state, w.x, w.y, cohort, of)["delta"]
         for of in (delta, Clipped(0.05))
     )
     assert float(full.norm(dim=1).min()) > 0.1
     assert float(short.norm(dim=1).max()) <= 0.05
-    same = survey(w.model, state, w.x, w.y, cohort, Clipped(1e6))["delta"]
+    same = client_means(w.model, state, w.x, w.y, cohort, Clipped(1e6))["delta"]
     torch.testing.assert_close(same, full)
 
 
