@@ -10,13 +10,13 @@ from fedlab_core.client.local import ClientInput
 from fedlab_core.engine import Client, Trained
 from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.rounds.client_state import Memories
-from fedlab_core.rounds.history import Request, Run
+from fedlab_core.rounds.history import Run, TrainRequest
 from fedlab_core.rounds.method import nothing
 from fedlab_core.tree import Tree, subtree, take
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluated:
     """The numbers of a round; the groups' scores, or the clients' accuracies."""
 
     row: dict[str, float]
@@ -24,9 +24,9 @@ class Judged:
     clients: Tensor | None = None
 
 
-def judge(
+def evaluate_round(
     play: Run, t: int, models: Tree, homes: list[int], kept: Memories
-) -> Generator[Request, Trained, Judged]:
+) -> Generator[TrainRequest, Trained, Evaluated]:
     """Test the groups' models on everything, or every client's on its own test.
 
     Accuracy and loss are means over clients, each with the model that it is given.
@@ -38,24 +38,24 @@ def judge(
         if len(accuracy) > 1:
             accuracy, loss = accuracy[homes], loss[homes]
         row = {"accuracy": float(accuracy.mean()), "loss": float(loss.mean())}
-        return Judged(row, scores)
+        return Evaluated(row, scores)
     states = yield from _personal(play, t, take(models, homes), kept)
     lists = w.tests or [torch.arange(len(w.x_test))] * len(w)
     own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
     row = {"accuracy": float(own.accuracy.mean()), "loss": float(own.loss.mean())}
     row |= {"worst": float(own.accuracy.min()), "spread": float(own.accuracy.std())}
-    return Judged(row, clients=own.accuracy.cpu())
+    return Evaluated(row, clients=own.accuracy.cpu())
 
 
 def _personal(
     play: Run, t: int, states: Tree, kept: Memories
-) -> Generator[Request, Trained, Tree]:
+) -> Generator[TrainRequest, Trained, Tree]:
     """The models by which every client is judged, with a client axis."""
     w, personal, everyone = play.world, play.method.personal, range(len(play.world))
     if personal.adapt:
         cohort = [Client(w.client(k), (play.seed, t, k)) for k in everyone]
         given = ClientInput(states, {}, {})
-        trained = yield Request(cohort, given, personal.adapt, counts=False)
+        trained = yield TrainRequest(cohort, given, personal.adapt, counts=False)
         return trained.states
     for k in everyone if personal.kept or personal.beside else ():
         if k in kept.of:

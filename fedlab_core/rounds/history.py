@@ -110,7 +110,7 @@ def draw_participants(
 
 
 @dataclass(frozen=True)
-class Request:
+class TrainRequest:
     """What a run wants trained: clients, what they are given, and how."""
 
     cohort: list[Client]

@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from fedlab_core.client.local import ClientInput
 from fedlab_core.engine import Trained, train
 from fedlab_core.engine.batching import kind, merge
-from fedlab_core.rounds.history import History, Request, Run
+from fedlab_core.rounds.history import History, Run, TrainRequest
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.simulation import simulate
 from fedlab_core.rounds.worlds import World
@@ -41,7 +41,7 @@ def run_all(
     hide = _hide_progress() if progress is None else not progress
     with tqdm(total=sum(p.rounds for p in plays), disable=hide, unit="round") as bar:
         while wanted:
-            answers = _answer(plays, pools, wanted, how)
+            answers = _train_all(plays, pools, wanted, how)
             for i in list(wanted):
                 bar.update(wanted[i].counts)
                 try:
@@ -105,8 +105,8 @@ def _pools(worlds: Sequence[World]) -> list[_Pool]:
     return [pools[key] for key in keys]
 
 
-def _answer(
-    plays: Sequence[Run], pools: list[_Pool], wanted: dict[int, Request], how: dict
+def _train_all(
+    plays: Sequence[Run], pools: list[_Pool], wanted: dict[int, TrainRequest], how: dict
 ) -> dict[int, Trained]:
     """Train what the runs ask for, one cohort for those that can share one."""
     together: dict[tuple, list[int]] = {}

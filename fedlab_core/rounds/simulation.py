@@ -16,8 +16,14 @@ from fedlab_core.engine.plan import make_plan
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.client_state import Memories
-from fedlab_core.rounds.evaluation import judge
-from fedlab_core.rounds.history import History, Request, Round, Run, draw_participants
+from fedlab_core.rounds.evaluation import evaluate_round
+from fedlab_core.rounds.history import (
+    History,
+    Round,
+    Run,
+    TrainRequest,
+    draw_participants,
+)
 from fedlab_core.rounds.method import COMMON, Gathered, Members, Regrouping
 from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.tree import (
@@ -31,12 +37,12 @@ from fedlab_core.tree import (
     take,
 )
 
-Asking = Generator[Request, Trained, None]
+Requests = Generator[TrainRequest, Trained, None]
 
 
-def simulate(play: Run) -> Generator[Request, Trained, History]:
+def simulate(play: Run) -> Generator[TrainRequest, Trained, History]:
     """The round loop: yields what it wants trained, and is sent the trained cohort."""
-    game = _Game(play)
+    game = _Simulation(play)
     for t in range(play.rounds):
         yield from game.round(t)
         if game.history.diverged:
@@ -44,7 +50,7 @@ def simulate(play: Run) -> Generator[Request, Trained, History]:
     return game.history
 
 
-class _Game:
+class _Simulation:
     """One run under way: the groups' models, and what everyone remembers."""
 
     def __init__(self, play: Run):
@@ -74,7 +80,7 @@ class _Game:
             first = initial_state(w.make, derive_seed(*seed))
         return {n: v.to(w.x.device) for n, v in first.items()}
 
-    def round(self, t: int) -> Asking:
+    def round(self, t: int) -> Requests:
         """Play one round."""
         play, w, method, local = self.play, self.world, self.method, self.method.local
         ids = draw_participants(len(w), play.participants, play.seed, t)
@@ -85,7 +91,7 @@ class _Game:
                 self.homes, ids, lambda: losses_of(w, models, ids)
             )
         given, answers = self._given(t, ids, cohort)
-        trained = yield Request(cohort, given, local)
+        trained = yield TrainRequest(cohort, given, local)
         memory = trained.memory
         if local.remembers and not local.forget:
             self.memories.keep(ids, memory)
@@ -108,7 +114,7 @@ class _Game:
         scores = None
         if last or (t + 1) % play.judge_every == 0:
             kept = self.memories if method.personal.kept else self.own
-            judged = yield from judge(play, t, after, self.homes, kept)
+            judged = yield from evaluate_round(play, t, after, self.homes, kept)
             row |= judged.row
             scores = judged.scores
             if judged.clients is not None:
@@ -178,7 +184,7 @@ class _Game:
 
     def _beside(
         self, ids: list[int], cohort: list[Client], given: ClientInput, local: Local
-    ) -> Asking:
+    ) -> Requests:
         """Train the participants' own models beside the group's."""
 
         def first(places: list[int]) -> Tree:
@@ -186,7 +192,7 @@ class _Game:
 
         kept = self.own.recall(ids, first)
         start = {n: v.to(self.world.x.device) for n, v in kept.items()}
-        trained = yield Request(
+        trained = yield TrainRequest(
             cohort,
             ClientInput(start, {}, nest("round", given.start)),
             local,
