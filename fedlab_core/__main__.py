@@ -257,7 +257,7 @@ def _report(method: Method, histories: Sequence[History]) -> None:
         table.append(row)
         note = f"  diverged at round {h.diverged_at}" if h.diverged else ""
         if grouped:
-            n = len(set(h.homes))
+            n = len(set(h.group_of))
             note += f"  in {n} group{'' if n == 1 else 's'}"
         print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
     if len(table) > 1:
@@ -266,7 +266,7 @@ def _report(method: Method, histories: Sequence[History]) -> None:
             f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
         )
         print(f"  mean:   {shown}  (95 % t interval, {n} seeds)")
-    if grouped and all(len(set(h.homes)) == 1 for h in histories):
+    if grouped and all(len(set(h.group_of)) == 1 for h in histories):
         print(f"note: {method.name} ended with all in one group", file=sys.stderr)
 
 

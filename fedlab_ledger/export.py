@@ -46,10 +46,10 @@ def accuracy_of(world: World, state: Tree, clients: Sequence[int]) -> float:
 
 def models_of(world: World, h: History) -> list[Trained]:
     """The model of every group that has a client."""
-    groups = sorted(set(h.homes))
+    groups = sorted(set(h.group_of))
     made = []
     for g in groups:
-        clients = tuple(k for k, home in enumerate(h.homes) if home == g)
+        clients = tuple(k for k, home in enumerate(h.group_of) if home == g)
         state = take(h.states, g)
         name = "model" if len(groups) == 1 else f"model-{g}"
         accuracy = accuracy_of(world, state, clients)

@@ -132,5 +132,5 @@ def seen(h: History) -> dict[str, Any]:
     metrics = {n: measure(n, line) for n in ("last", "best", "mean-5", "mean-10")}
     metrics |= {n: finite(last[n]) for n in known if n in last}
     counted = {"steps": sum(r["steps"] for r in h.rows), "bytes": last["bytes"]}
-    homes = {"homes": list(h.homes)} if len(set(h.homes)) > 1 else {}
+    homes = {"homes": list(h.group_of)} if len(set(h.group_of)) > 1 else {}
     return line | homes | counted | {"metrics": metrics}

@@ -162,7 +162,7 @@ def deltas(now: Round) -> Numbers:
 
 def coalitions(now: Round) -> Numbers:
     """How many groups there are, and the size of the largest."""
-    sizes = [now.homes.count(g) for g in set(now.homes)]
+    sizes = [now.group_of.count(g) for g in set(now.group_of)]
     return {"number": float(len(sizes)), "largest": float(max(sizes))}
 
 

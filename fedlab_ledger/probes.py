@@ -25,7 +25,7 @@ _LATER = 5  # every so many rounds, after the first two
 
 def learnt(now: Round) -> Tensor:
     """The participants' weights, of one group: those that the server learnt, if any."""
-    found = now.nexts[0].memory.get("lambda", now.weights[0])
+    found = now.servers[0].memory.get("lambda", now.weights[0])
     return found.detach().cpu().double()
 
 

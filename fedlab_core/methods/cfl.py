@@ -30,7 +30,7 @@ from fedlab_core.methods.clustering import (
 )
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import coherence
-from fedlab_core.rounds.method import Groups, Homes, Method, Regrouping, Weigh
+from fedlab_core.rounds.method import GroupOf, Groups, Method, Regrouping, Weigh
 from fedlab_core.tree import Tree, flatten, take
 
 LINKAGES = ("complete", "single")
@@ -82,23 +82,23 @@ class SplitInTwo:
         require(known, f"unknown link {self.link!r}: choose from {choices}")
         require(self.after >= 0, f"after must be 0 or more, not {self.after}")
 
-    def __call__(self, now: Regrouping) -> tuple[Homes, list[int]]:
-        homes, origin = list(now.home), list(range(len(now.before)))
+    def __call__(self, now: Regrouping) -> tuple[GroupOf, list[int]]:
+        group_of, parents = list(now.group_of), list(range(len(now.before)))
         if now.key[1] < self.after:
-            return homes, origin
+            return group_of, parents
         models = trained_only(now.world, now.models)
         sizes = now.world.counts.sum(1)
         for g, before in enumerate(now.before):
-            rows = [row for row, k in enumerate(now.ids) if now.home[k] == g]
+            rows = [row for row, k in enumerate(now.ids) if now.group_of[k] == g]
             ids = [now.ids[row] for row in rows]
             if len(rows) < 2:
                 continue
             other = self.leaving(take(models, rows), before.begin, sizes[ids])
             for row in other:
-                homes[ids[row]] = len(origin)
+                group_of[ids[row]] = len(parents)
             if other:
-                origin.append(g)
-        return homes, origin
+                parents.append(g)
+        return group_of, parents
 
     def leaving(self, models: Tree, start: Tree, sizes: Tensor) -> list[int]:
         """The members that a group's second half takes away; none if it stays whole."""

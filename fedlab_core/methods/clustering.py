@@ -1,7 +1,7 @@
-"""What methods that form groups share: distances of clients, k-means, and homes.
+"""What methods that form groups share: distances of clients, k-means, and moving them.
 
-Users are `ifca`, `cfl`, `fesem` and `kmeans`. In all of them an absent client keeps its
-home. The `bytes` of a history count one model a round each way.
+Users are `ifca`, `cfl`, `fesem` and `kmeans`. In all of them an absent client stays in its
+group. The `bytes` of a history count one model a round each way.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import local_only
 from fedlab_core.metrics import coherence
-from fedlab_core.rounds.method import Homes
+from fedlab_core.rounds.method import GroupOf
 from fedlab_core.rounds.play import run
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, flatten
@@ -49,15 +49,15 @@ def trained_only(world: World, states: Tree) -> Tree:
     return {n: w for n, w in states.items() if n in world.parameters}
 
 
-def all_in_one(world: World, seed: int) -> Homes:
+def all_in_one(world: World, seed: int) -> GroupOf:
     """Everyone in group 0."""
     return [0] * len(world)
 
 
-def moved(homes: Homes, ids: list[int], to: Homes) -> Homes:
-    """The homes after these clients have moved there."""
+def moved(group_of: GroupOf, ids: list[int], to: GroupOf) -> GroupOf:
+    """Everyone's group after these clients have moved there."""
     new = dict(zip(ids, to, strict=True))
-    return [new.get(k, home) for k, home in enumerate(homes)]
+    return [new.get(k, home) for k, home in enumerate(group_of)]
 
 
 def check_k(k: int) -> None:
@@ -65,7 +65,7 @@ def check_k(k: int) -> None:
     require(k >= 1, f"k must be 1 or more, not {k}")
 
 
-def k_means(points: Tensor, k: int, seed: int) -> Homes:
+def k_means(points: Tensor, k: int, seed: int) -> GroupOf:
     """k-means from ten seeded starts, numbered in order of the first point of each."""
     from sklearn.cluster import KMeans as Lloyd
 

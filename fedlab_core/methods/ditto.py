@@ -43,4 +43,4 @@ def ditto(local: Local | None = None, lam: float = 1.0) -> Method:
     require(lam >= 0, f"lam must be 0 or more, not {lam}")
     method = fedavg(local, name="Ditto")
     beside = replace(method.local, loss=Tied(lam))
-    return replace(method, personal=Personal("beside", beside=beside))
+    return replace(method, personal=Personal("beside", own_model=beside))

@@ -4,7 +4,7 @@ Citation: Bao et al. 2023, "Optimizing the Collaboration Structure in Cross-Silo
 Federated Learning" (ICML 2023).
 
 Symbols: m_i -> `sizes`; D -> `D`; C -> `C`, the capacity constant; f, the number of
-each client's coalition -> `homes`; A, beta -> inside `capacity_and_shift`.
+each client's coalition -> `group_of`; A, beta -> inside `capacity_and_shift`.
 
 Algorithm: Alg. 1 -> `collab_distance.distances`; Alg. 2 -> `descend`, and its restarts
 `solve`; new clients (Sec. 4.4) -> `join`; training inside coalitions -> any method with
@@ -35,7 +35,7 @@ from fedlab_core.client.local import Local
 from fedlab_core.errors import require
 from fedlab_core.methods.collab_distance import distances
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Groups, Homes, Method
+from fedlab_core.rounds.method import GroupOf, Groups, Method
 from fedlab_core.rounds.worlds import World
 
 Matrix = Tensor | np.ndarray | Sequence[Sequence[float]]
@@ -45,7 +45,7 @@ IGNORED = ("quantities", "distances")
 
 
 def capacity_and_shift(
-    homes: Sequence[int], D: Matrix, sizes: Sizes
+    group_of: Sequence[int], D: Matrix, sizes: Sizes
 ) -> tuple[float, float]:
     """The two parts (G, S) of the objective C G + S of a partition.
 
@@ -56,26 +56,26 @@ def capacity_and_shift(
     Paper: FedCollab Eq. (10).
     """
     d, m = _check(D, sizes)
-    of = np.asarray(homes, dtype=int)
-    require(of.shape == m.shape, f"homes: {len(of)} numbers for {len(m)} clients")
-    require(bool((of >= 0).all()), "homes must be 0 or more")
+    of = np.asarray(group_of, dtype=int)
+    require(of.shape == m.shape, f"group_of: {len(of)} numbers for {len(m)} clients")
+    require(bool((of >= 0).all()), "group_of must be 0 or more")
     held = np.bincount(of, weights=m)[of]  # samples in the client's coalition
     same = of[:, None] == of
     shift = (same * d * m).sum(1) / held
     return float((1 / np.sqrt(held)).mean()), float(shift.mean())
 
 
-def cost(homes: Sequence[int], D: Matrix, sizes: Sizes, C: float) -> float:
+def cost(group_of: Sequence[int], D: Matrix, sizes: Sizes, C: float) -> float:
     """The objective of a partition, a mean over clients. Paper: FedCollab Eq. (10).
 
     In closed form: a sum over coalitions S of |S| C / sqrt(m_S) + sum_ij m_j D_ij / m_S
     with m_S samples in the coalition, divided by the number of clients.
     """
-    capacity, shift = capacity_and_shift(homes, D, sizes)
+    capacity, shift = capacity_and_shift(group_of, D, sizes)
     return C * capacity + shift
 
 
-def anchors(clients: int) -> dict[str, Homes]:
+def anchors(clients: int) -> dict[str, GroupOf]:
     """The two ends to compare a solution with: everyone alone, and all together."""
     return {"local": list(range(clients)), "everyone": [0] * clients}
 
@@ -87,15 +87,15 @@ class Solution:
     Merges count as visits. Coalitions are numbered in order of their first client.
     """
 
-    homes: Homes
+    group_of: GroupOf
     cost: float
     path: tuple[float, ...]
 
     @property
     def coalitions(self) -> list[list[int]]:
         """The members of each coalition."""
-        groups = range(max(self.homes) + 1)
-        return [[k for k, g in enumerate(self.homes) if g == h] for h in groups]
+        groups = range(max(self.group_of) + 1)
+        return [[k for k, g in enumerate(self.group_of) if g == h] for h in groups]
 
 
 def solve(
@@ -138,7 +138,7 @@ def descend(
     require(math.isfinite(C) and C >= 0, f"C must be a number of 0 or more, not {C}")
     d = np.maximum(d, 0)
     now = _Coalitions(d, m, C)
-    value, path = cost(now.homes.tolist(), d, m, C), []
+    value, path = cost(now.group_of.tolist(), d, m, C), []
     for _ in range(sweeps):
         moved = False
         for i in rng.permutation(len(m)).tolist():
@@ -152,8 +152,8 @@ def descend(
             break
         value += gain
         path.append(value)
-    homes = _renumbered(now.homes.tolist())
-    return Solution(homes, cost(homes, d, m, C), tuple(path))
+    group_of = _renumbered(now.group_of.tolist())
+    return Solution(group_of, cost(group_of, d, m, C), tuple(path))
 
 
 class _Coalitions:
@@ -165,7 +165,7 @@ class _Coalitions:
 
     def __init__(self, d: np.ndarray, m: np.ndarray, C: float):
         clients = len(m)
-        self.C, self.sizes, self.homes = C, m, np.arange(clients)
+        self.C, self.sizes, self.group_of = C, m, np.arange(clients)
         self.least = m.min()
         weighted = d * m
         self.own = weighted.diagonal().copy()
@@ -179,8 +179,8 @@ class _Coalitions:
 
     def move(self, i: int) -> float:
         """Send a client where that lowers the cost most; how much it changes."""
-        a, clients = self.homes[i], len(self.homes)
-        with_i = np.bincount(self.homes, weights=self.between[i], minlength=clients)
+        a, clients = self.group_of[i], len(self.group_of)
+        with_i = np.bincount(self.group_of, weights=self.between[i], minlength=clients)
         with_i += self.own[i]
         self.n[a] -= 1
         self.m[a] -= self.sizes[i]
@@ -191,7 +191,7 @@ class _Coalitions:
         gain = float(price[b] - price[a]) / clients
         if gain >= -_LEAST:
             b, gain = a, 0.0
-        self.homes[i] = b
+        self.group_of[i] = b
         self.n[b] += 1
         self.m[b] += self.sizes[i]
         self.q[b] += with_i[b]
@@ -200,7 +200,7 @@ class _Coalitions:
     def merge(self) -> float:
         """Join the two coalitions that gain most by it; how much the cost changes."""
         there = np.flatnonzero(self.n)
-        member = (self.homes == there[:, None]).astype(float)
+        member = (self.group_of == there[:, None]).astype(float)
         n, m, q = (v[there] for v in (self.n, self.m, self.q))
         both = member @ self.between @ member.T
         pair = [v[:, None] + v for v in (n, m, q)]
@@ -208,25 +208,25 @@ class _Coalitions:
         gain = self.worth(pair[0], pair[1], pair[2] + both) - alone[:, None] - alone
         np.fill_diagonal(gain, np.inf)
         a, b = np.unravel_index(gain.argmin(), gain.shape)
-        least = float(gain[a, b]) / len(self.homes)
+        least = float(gain[a, b]) / len(self.group_of)
         if not least < -_LEAST:
             return 0.0
-        self.homes[self.homes == there[b]] = there[a]
+        self.group_of[self.group_of == there[b]] = there[a]
         for v, whole in zip((self.n, self.m), pair, strict=False):
             v[there[a]], v[there[b]] = whole[a, b], 0
         self.q[there[a]], self.q[there[b]] = pair[2][a, b] + both[a, b], 0
         return least
 
 
-def _renumbered(homes: Homes) -> Homes:
-    names = {home: g for g, home in enumerate(dict.fromkeys(homes))}
-    return [names[home] for home in homes]
+def _renumbered(group_of: GroupOf) -> GroupOf:
+    names = {home: g for g, home in enumerate(dict.fromkeys(group_of))}
+    return [names[home] for home in group_of]
 
 
 def join(
     row: Sequence[float] | Tensor | np.ndarray,
     size: int,
-    homes: Sequence[int],
+    group_of: Sequence[int],
     D: Matrix,
     sizes: Sizes,
     C: float,
@@ -246,9 +246,9 @@ def join(
     wider = np.zeros((len(m) + 1, len(m) + 1))
     wider[:-1, :-1] = np.maximum(d, 0)
     wider[-1, :-1] = wider[:-1, -1] = new
-    choices = sorted(set(homes)) + [max(homes) + 1] * alone
+    choices = sorted(set(group_of)) + [max(group_of) + 1] * alone
     all_sizes = [*m, size]
-    return min(choices, key=lambda g: cost([*homes, g], wider, all_sizes, C))
+    return min(choices, key=lambda g: cost([*group_of, g], wider, all_sizes, C))
 
 
 def _check(D: Matrix, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
@@ -318,9 +318,9 @@ def FedCollab(
     strange = ", ".join(sorted(set(options) - set(known)))
     require(not strange, f"unknown option {strange}: choose from {', '.join(known)}")
 
-    def begin(world: World, seed: int) -> Homes:
+    def begin(world: World, seed: int) -> GroupOf:
         how = {"restarts": restarts, "merge": merge, "seed": seed, "ignore": ignore}
-        return collaborate(world, C, **how, **options).solution.homes
+        return collaborate(world, C, **how, **options).solution.group_of
 
     return Groups("fedcollab", begin)
 

@@ -29,7 +29,7 @@ from fedlab_core.methods.clustering import (
     trained_only,
 )
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Groups, Homes, Method, Regrouping, Weigh
+from fedlab_core.rounds.method import GroupOf, Groups, Method, Regrouping, Weigh
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import flatten
 
@@ -42,18 +42,18 @@ class ToNearest:
 
     k: int
 
-    def __call__(self, now: Regrouping) -> tuple[Homes, list[int]]:
+    def __call__(self, now: Regrouping) -> tuple[GroupOf, list[int]]:
         points = flatten(trained_only(now.world, now.models), True)
         if len(now.before) < self.k:
             new = k_means(points, self.k, derive_seed(*now.key, 0xFE5E))
-            origin = [0] * self.k
+            parents = [0] * self.k
         else:
             centres = [trained_only(now.world, b.model) for b in now.before]
             heart = torch.stack([flatten(c) for c in centres])
             gaps = [torch.linalg.vector_norm(points - c, dim=1) for c in heart]
             new = torch.stack(gaps, dim=1).argmin(1).tolist()
-            origin = list(range(self.k))
-        return moved(now.home, now.ids, new), origin
+            parents = list(range(self.k))
+        return moved(now.group_of, now.ids, new), parents
 
 
 def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
@@ -64,7 +64,7 @@ def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
     if start == "kmeans":
         return Groups("fesem", all_in_one, regroup=ToNearest(k))
 
-    def begin(world: World, seed: int) -> Homes:
+    def begin(world: World, seed: int) -> GroupOf:
         rng = np.random.default_rng([seed, 0xFE5E])
         return rng.integers(k, size=len(world)).tolist()
 

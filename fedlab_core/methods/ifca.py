@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from fedlab_core.client.local import Local
 from fedlab_core.methods.clustering import all_in_one, check_k, moved
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Groups, Homes, Losses, Method, Weigh
+from fedlab_core.rounds.method import GroupOf, Groups, Losses, Method, Weigh
 
 
 @dataclass(frozen=True)
 class ByLoss:
     """Participants go to the model with the least loss on their data."""
 
-    def __call__(self, homes: Homes, ids: list[int], losses: Losses) -> Homes:
-        return moved(homes, ids, losses().argmin(1).tolist())
+    def __call__(self, group_of: GroupOf, ids: list[int], losses: Losses) -> GroupOf:
+        return moved(group_of, ids, losses().argmin(1).tolist())
 
 
 def IFCA(k: int = 4) -> Groups:

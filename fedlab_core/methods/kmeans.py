@@ -18,7 +18,7 @@ from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import check_k, k_means, trained_alone
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Groups, Homes, Method, Weigh
+from fedlab_core.rounds.method import GroupOf, Groups, Method, Weigh
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import flatten
 
@@ -31,7 +31,7 @@ def KMeans(k: int = 4, *, local: Local | None = None, alone: int = 10) -> Groups
     check_k(k)
     require(alone >= 1, f"alone must be 1 or more rounds, not {alone}")
 
-    def begin(world: World, seed: int) -> Homes:
+    def begin(world: World, seed: int) -> GroupOf:
         models = trained_alone(world, local, alone, seed)
         return k_means(flatten(models, True), k, derive_seed(seed, 0x3EA25))
 

@@ -25,7 +25,7 @@ class Evaluated:
 
 
 def evaluate_round(
-    play: Run, t: int, models: Tree, homes: list[int], kept: Memories
+    play: Run, t: int, models: Tree, group_of: list[int], kept: Memories
 ) -> Generator[TrainRequest, Trained, Evaluated]:
     """Test the groups' models on everything, or every client's on its own test.
 
@@ -36,10 +36,10 @@ def evaluate_round(
         scores = evaluate(w.model, models, w.x_test, w.y_test, len(w.classes))
         accuracy, loss = scores.accuracy, scores.loss
         if len(accuracy) > 1:
-            accuracy, loss = accuracy[homes], loss[homes]
+            accuracy, loss = accuracy[group_of], loss[group_of]
         row = {"accuracy": float(accuracy.mean()), "loss": float(loss.mean())}
         return Evaluated(row, scores)
-    states = yield from _personal(play, t, take(models, homes), kept)
+    states = yield from _personal(play, t, take(models, group_of), kept)
     lists = w.tests or [torch.arange(len(w.x_test))] * len(w)
     own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
     row = {"accuracy": float(own.accuracy.mean()), "loss": float(own.loss.mean())}
@@ -57,7 +57,7 @@ def _personal(
         given = ClientInput(states, {}, {})
         trained = yield TrainRequest(cohort, given, personal.adapt, counts=False)
         return trained.states
-    for k in everyone if personal.kept or personal.beside else ():
+    for k in everyone if personal.kept or personal.own_model else ():
         if k in kept.of:
             mine = kept.of[k]
             if personal.kept:

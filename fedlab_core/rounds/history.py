@@ -24,7 +24,7 @@ class History:
     seed: int
     rows: list[dict] = field(default_factory=list)
     states: Tree = field(default_factory=dict)  # the final model of every group
-    homes: list[int] = field(default_factory=list)  # the group of every client
+    group_of: list[int] = field(default_factory=list)  # the group of every client
     clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
     diverged_at: int | None = None  # the round that left numbers that are not finite
 
@@ -92,11 +92,11 @@ class Round:
     trained: Trained
     weights: list[Tensor]  # one tensor a group
     after: Tree
-    homes: list[int]  # the group of every client
+    group_of: list[int]  # the group of every client
     scores: Scores | None  # of the groups' models on the whole test set
     memory: Tree  # what the participants keep, with a client axis
     uploads: Tree  # what they sent besides models, with a client axis
-    nexts: list[ServerState]  # what the servers go on with
+    servers: list[ServerState]  # what the servers go on with
 
 
 def draw_participants(

@@ -124,7 +124,7 @@ class Server(Protocol):
 class Regrouping:
     """What may change who belongs to which group, after a round's training."""
 
-    home: list[int]  # the group of every client
+    group_of: list[int]  # the group of every client
     ids: list[int]  # the clients that took part
     before: list[ServerState]  # of every group
     models: Tree  # the trained models of `ids`, with a client axis
@@ -132,7 +132,7 @@ class Regrouping:
     key: tuple[int, int]  # seed, round
 
 
-Homes = list[int]
+GroupOf = list[int]
 Losses = Callable[[], Tensor]  # (participants, groups): each group's model on each
 
 
@@ -140,16 +140,16 @@ Losses = Callable[[], Tensor]  # (participants, groups): each group's model on e
 class Groups:
     """Who is averaged with whom: a home for every client, which may change.
 
-    `begin` gives the first homes. `pick` moves participants before they train, from
+    `begin` gives the first groups. `pick` moves participants before they train, from
     the losses of all groups' models on their data. `regroup` moves clients after
     training and says from which earlier group each group goes on. With `models`, that
     many groups begin from models of their own.
     """
 
     name: str
-    begin: Callable[[World, int], Homes]
-    pick: Callable[[Homes, list[int], Losses], Homes] | None = None
-    regroup: Callable[[Regrouping], tuple[Homes, list[int]]] | None = None
+    begin: Callable[[World, int], GroupOf]
+    pick: Callable[[GroupOf, list[int], Losses], GroupOf] | None = None
+    regroup: Callable[[Regrouping], tuple[GroupOf, list[int]]] | None = None
     models: int | None = None
 
     @classmethod
@@ -157,16 +157,16 @@ class Groups:
         cls, coalitions: Sequence[Sequence[int]], name: str = "fixed"
     ) -> "Groups":
         """These coalitions, each a list of client ids, from beginning to end."""
-        homes = {k: g for g, members in enumerate(coalitions) for k in members}
+        group_of = {k: g for g, members in enumerate(coalitions) for k in members}
 
-        def begin(world: World, seed: int) -> Homes:
+        def begin(world: World, seed: int) -> GroupOf:
             everyone_once = sorted(k for members in coalitions for k in members)
             require(
                 everyone_once == list(range(len(world))),
                 f"groups={name}: every client from 0 to {len(world) - 1} must be in "
                 "exactly one coalition",
             )
-            return [homes[k] for k in range(len(world))]
+            return [group_of[k] for k in range(len(world))]
 
         return cls(name, begin)
 
@@ -186,7 +186,7 @@ class Personal:
 
     name: str
     adapt: Local | None = None
-    beside: Local | None = None
+    own_model: Local | None = None
     kept: str | None = None
 
 

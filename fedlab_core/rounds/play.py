@@ -146,7 +146,7 @@ def _sending(given: ClientInput, numbers: Tree, clients: int) -> ClientInput:
     """The same, with numbers sent to every client besides."""
     like = next(iter(given.start.values()))
     each = {n: v.to(like).expand(clients) for n, v in numbers.items()}
-    return replace(given, sent=given.broadcast | each)
+    return replace(given, broadcast=given.broadcast | each)
 
 
 def _joined(parts: list[ClientInput]) -> ClientInput:

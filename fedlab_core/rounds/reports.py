@@ -47,7 +47,7 @@ class Reports:
         self.known: dict[int, Tree] = {}  # what clients reported after training
 
     def open(
-        self, ids: list[int], cohort: list[Client], start: Tree, homes: list[int]
+        self, ids: list[int], cohort: list[Client], start: Tree, group_of: list[int]
     ) -> tuple[Tree, Tree]:
         """What is shared with the participants, and what they answered for it."""
         exchange = self.exchange
@@ -59,9 +59,9 @@ class Reports:
         if exchange.share is None:
             return {}, answers
         rows: dict[int, Tree] = {}
-        for g in sorted({homes[k] for k in ids}):
-            who = sorted(k for k in known if homes[k] == g)
-            mine = [k for k in ids if homes[k] == g]
+        for g in sorted({group_of[k] for k in ids}):
+            who = sorted(k for k in known if group_of[k] == g)
+            mine = [k for k in ids if group_of[k] == g]
             if who:
                 told = stack([known[k] for k in who])
             else:  # as many numbers as one client would tell

@@ -56,13 +56,13 @@ class _Simulation:
     def __init__(self, play: Run):
         self.play, self.world, self.method = play, play.world, play.method
         w, groups = play.world, play.method.groups
-        self.homes = list(groups.begin(w, play.seed))
-        begun = max(groups.models or 0, max(self.homes) + 1)
+        self.group_of = list(groups.begin(w, play.seed))
+        begun = max(groups.models or 0, max(self.group_of) + 1)
         firsts = [self._first(g if groups.models else 0) for g in range(begun)]
         self.first = firsts[0]
-        sizes = np.bincount(self.homes, minlength=begun).tolist()
+        sizes = np.bincount(self.group_of, minlength=begun).tolist()
         begin = play.method.server.begin
-        self.nexts = [begin(m, w, n) for m, n in zip(firsts, sizes, strict=True)]
+        self.servers = [begin(m, w, n) for m, n in zip(firsts, sizes, strict=True)]
         waits = "cpu" if play.keep == "host" else w.x.device
         self.memories, self.own = Memories(waits), Memories(waits)
         exchange = play.method.local.exchange
@@ -86,17 +86,17 @@ class _Simulation:
         ids = draw_participants(len(w), play.participants, play.seed, t)
         cohort = [Client(w.client(k), (play.seed, t, k)) for k in ids]
         if method.groups.pick:
-            models = [n.model for n in self.nexts]
-            self.homes = method.groups.pick(
-                self.homes, ids, lambda: losses_of(w, models, ids)
+            models = [n.model for n in self.servers]
+            self.group_of = method.groups.pick(
+                self.group_of, ids, lambda: losses_of(w, models, ids)
             )
         given, answers = self._given(t, ids, cohort)
         trained = yield TrainRequest(cohort, given, local)
         memory = trained.memory
         if local.remembers and not local.forget:
             self.memories.keep(ids, memory)
-        if method.personal.beside:
-            yield from self._beside(ids, cohort, given, method.personal.beside)
+        if method.personal.own_model:
+            yield from self._own_models(ids, cohort, given, method.personal.own_model)
         uploads = answers | {
             n: v for n, v in memory.items() if n.split(".")[0] in local.uploads
         }
@@ -105,16 +105,16 @@ class _Simulation:
         self._count_bytes(ids, given, uploads)
         if method.groups.regroup:
             self._regroup(t, ids, trained.states)
-        before = stack([n.model for n in self.nexts])
+        before = stack([n.model for n in self.servers])
         weights = self._aggregate(t, ids, trained, uploads)
-        after = self.history.states = stack([n.model for n in self.nexts])
-        self.history.homes = list(self.homes)
+        after = self.history.states = stack([n.model for n in self.servers])
+        self.history.group_of = list(self.group_of)
         row = self._row(t, ids, trained)
         last = t + 1 == play.rounds
         scores = None
         if last or (t + 1) % play.judge_every == 0:
             kept = self.memories if method.personal.kept else self.own
-            judged = yield from evaluate_round(play, t, after, self.homes, kept)
+            judged = yield from evaluate_round(play, t, after, self.group_of, kept)
             row |= judged.row
             scores = judged.scores
             if judged.clients is not None:
@@ -129,11 +129,11 @@ class _Simulation:
                     trained,
                     weights,
                     after,
-                    list(self.homes),
+                    list(self.group_of),
                     scores,
                     memory,
                     uploads,
-                    list(self.nexts),
+                    list(self.servers),
                 )
             )
         self.history.rows.append(row)
@@ -145,12 +145,12 @@ class _Simulation:
     ) -> tuple[ClientInput, Tree]:
         """What the participants begin with, and what they answered before training."""
         w, local = self.world, self.method.local
-        start = self._rows(ids, [n.begin for n in self.nexts])
-        sent = self._rows(ids, [n.broadcast for n in self.nexts])
+        start = self._rows(ids, [n.begin for n in self.servers])
+        sent = self._rows(ids, [n.broadcast for n in self.servers])
         sent |= self._common(t, ids, cohort)
         answers: Tree = {}
         if self.board:
-            shared, answers = self.board.open(ids, cohort, start, self.homes)
+            shared, answers = self.board.open(ids, cohort, start, self.group_of)
             sent |= shared
         given = ClientInput(start, {}, sent)
         if not local.remembers or local.forget:
@@ -167,7 +167,7 @@ class _Simulation:
         """Each client's group's tree, with a client axis."""
         if len(trees) == 1:
             return repeat(trees[0], len(ids))
-        return take(stack(trees), [self.homes[k] for k in ids])
+        return take(stack(trees), [self.group_of[k] for k in ids])
 
     def _common(self, t: int, ids: list[int], cohort: list[Client]) -> Tree:
         """What every client can be told, of that what its rule listens for."""
@@ -182,7 +182,7 @@ class _Simulation:
         like = next(w.model.parameters())
         return {n: v.to(like) for n, v in told.items() if n in local.listens}
 
-    def _beside(
+    def _own_models(
         self, ids: list[int], cohort: list[Client], given: ClientInput, local: Local
     ) -> Requests:
         """Train the participants' own models beside the group's."""
@@ -202,20 +202,20 @@ class _Simulation:
 
     def _count_bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> None:
         """Models both ways, and what goes with them; alone, nothing is sent."""
-        together = np.bincount(self.homes).tolist()
-        talking = sum(together[self.homes[k]] > 1 for k in ids)
+        together = np.bincount(self.group_of).tolist()
+        talking = sum(together[self.group_of[k]] > 1 for k in ids)
         down = {n: v for n, v in given.broadcast.items() if n not in COMMON}
         extra = (count(down) + count(uploads)) / len(ids)
-        self.sent += 4 * talking * (2 * count(self.nexts[0].model) + round(extra))
+        self.sent += 4 * talking * (2 * count(self.servers[0].model) + round(extra))
 
     def _regroup(self, t: int, ids: list[int], models: Tree) -> None:
         regroup = self.method.groups.regroup
         assert regroup is not None
         now = Regrouping(
-            self.homes, ids, self.nexts, models, self.world, (self.play.seed, t)
+            self.group_of, ids, self.servers, models, self.world, (self.play.seed, t)
         )
-        self.homes, origin = regroup(now)
-        self.nexts = [self.nexts[g] for g in origin]
+        self.group_of, parents = regroup(now)
+        self.servers = [self.servers[g] for g in parents]
 
     def _aggregate(
         self, t: int, ids: list[int], trained: Trained, uploads: Tree
@@ -223,8 +223,8 @@ class _Simulation:
         """Every group's next model; a group without a participant keeps its own."""
         method, w, weights = self.method, self.world, []
         everyone, losses = torch.tensor(ids), trained.loss.cpu()
-        for g, before in enumerate(self.nexts):
-            there = [row for row, k in enumerate(ids) if self.homes[k] == g]
+        for g, before in enumerate(self.servers):
+            there = [row for row, k in enumerate(ids) if self.group_of[k] == g]
             if not there:
                 weights.append(torch.zeros(0))
                 continue
@@ -238,11 +238,11 @@ class _Simulation:
                 weights[-1],
                 members,
                 take(uploads, rows),
-                self.homes.count(g),
+                self.group_of.count(g),
                 w,
                 (self.play.seed, t, g),
             )
-            self.nexts[g] = method.server(now)
+            self.servers[g] = method.server(now)
         return weights
 
     def _row(self, t: int, ids: list[int], trained: Trained) -> dict:
@@ -253,7 +253,7 @@ class _Simulation:
             "steps": int(trained.steps.sum()),
             "bytes": self.sent,
         }
-        alone = len(self.nexts) == 1
-        for g, now in enumerate(self.nexts):
+        alone = len(self.servers) == 1
+        for g, now in enumerate(self.servers):
             row |= {n if alone else f"{n}.{g}": v for n, v in now.metrics.items()}
         return row

@@ -166,7 +166,7 @@ def test_scaffolds_variates_after_one_round(small_world):
     (first,) = played(small_world, fl.scaffold(LOCAL), None, rounds=1)
     for n in small_world.parameters:
         mean = first.memory[f"own.{n}"].mean(0)
-        c = first.nexts[0].broadcast[f"c.{n}"]
+        c = first.servers[0].broadcast[f"c.{n}"]
         assert float(c.abs().max()) > 0
         assert float((c - mean).abs().max()) < 1e-6
 

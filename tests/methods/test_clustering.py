@@ -47,9 +47,11 @@ KINDS = [0, 0, 0, 1, 1, 1]
 TRAIN = Local(lr=0.1, epochs=2, batch_size=20)
 
 
-def pairs(homes) -> list[bool]:
+def pairs(group_of) -> list[bool]:
     """Who is together with whom, whatever the numbers of the groups."""
-    return [homes[i] == homes[j] for i, j in combinations(range(len(homes)), 2)]
+    return [
+        group_of[i] == group_of[j] for i, j in combinations(range(len(group_of)), 2)
+    ]
 
 
 # -- against the plain versions ----------------------------------------------------
@@ -58,7 +60,7 @@ def pairs(homes) -> list[bool]:
 def agree(ours, want) -> None:
     assert len(ours) == len(want)
     for r, other in zip(ours, want, strict=True):
-        known = [(a, b) for a, b in zip(r.homes, other.assignment, strict=True)]
+        known = [(a, b) for a, b in zip(r.group_of, other.assignment, strict=True)]
         assert all(b is None or a == b for a, b in known)
         for g, state in enumerate(other.models):
             same(r.after, state, g)
@@ -105,20 +107,20 @@ def test_cfl_equals_the_plain_version(permuted, weigh):
     for r, other in zip(ours, want, strict=True):
         for k, g in enumerate(other.assignment):  # they number groups differently
             assert g is not None
-            same(r.after, other.models[g], r.homes[k])
-        assert len(other.models) == max(r.homes) + 1
+            same(r.after, other.models[g], r.group_of[k])
+        assert len(other.models) == max(r.group_of) + 1
     assert len(want[-1].models) > len(want[0].models) > 1  # it was put to the test
 
 
 def test_kmeans_equals_the_plain_version(permuted):
     s = setting(permuted, LOCAL, None)
     ours = played(permuted, kmeans(LOCAL, k=2, alone=2), None)
-    homes, want = plain.kmeans(
+    group_of, want = plain.kmeans(
         s.model, s.clients, 2, 3, s.batches, *s.sgd, centres=[0, 3]
     )
-    assert homes == KINDS
+    assert group_of == KINDS
     for r, states in zip(ours, want, strict=True):
-        assert r.homes == homes
+        assert r.group_of == group_of
         for g, state in states.items():
             same(r.after, state, g)
 
@@ -128,7 +130,7 @@ def test_kmeans_equals_the_plain_version(permuted):
 
 def test_ifca_tells_permuted_labels_apart(permuted):
     h = run(permuted, ifca(TRAIN, k=2), 8)
-    assert pairs(h.homes) == pairs(KINDS)
+    assert pairs(h.group_of) == pairs(KINDS)
     together = run(permuted, fedavg(TRAIN), 8)
     assert h.rows[-1]["train_loss"] < together.rows[-1]["train_loss"] - 0.3
 
@@ -137,20 +139,20 @@ def test_cfl_splits_where_permuted_labels_pull_apart(permuted):
     """Together they come to a stand, below eps1; each kind by itself does not."""
     seen: list[list[int]] = []
     method = cfl(TRAIN, eps1=0.4, eps2=0.5, gamma_max=0.5, after=4)
-    h = run(permuted, method, 7, observe=lambda r: seen.append(r.homes) or {})
+    h = run(permuted, method, 7, observe=lambda r: seen.append(r.group_of) or {})
     assert seen[:4] == [[0] * 6] * 4
-    assert h.homes == KINDS and len(h.states["head.bias"]) == 2
+    assert h.group_of == KINDS and len(h.states["head.bias"]) == 2
 
 
 def test_fesem_and_kmeans_tell_them_apart_from_a_common_start(permuted):
-    assert pairs(run(permuted, fesem(TRAIN, k=2), 4).homes) == pairs(KINDS)
-    assert run(permuted, kmeans(TRAIN, k=2, alone=4), 1).homes == KINDS
+    assert pairs(run(permuted, fesem(TRAIN, k=2), 4).group_of) == pairs(KINDS)
+    assert run(permuted, kmeans(TRAIN, k=2, alone=4), 1).group_of == KINDS
 
 
 def test_fesem_from_random_models_stays_where_it_was_drawn(permuted):
     """A client's model ends nearest to the random one that it began from."""
     method = fesem(TRAIN, k=3, start="random")
-    assert run(permuted, method, 4).homes == method.groups.begin(permuted, 0)
+    assert run(permuted, method, 4).group_of == method.groups.begin(permuted, 0)
     assert pairs(method.groups.begin(permuted, 0)) != pairs(KINDS)
 
 
@@ -158,13 +160,13 @@ def test_fesem_from_random_models_stays_where_it_was_drawn(permuted):
 def test_any_method_trains_in_these_groups(permuted, groups):
     for method in (fedavg(TRAIN), fedprox(TRAIN)):
         h = run(permuted, replace(method, groups=groups), 2, participants=4)
-        assert len(h.homes) == 6 and not h.diverged
+        assert len(h.group_of) == 6 and not h.diverged
 
 
 @pytest.mark.parametrize("make", [ifca, cfl, fesem, kmeans])
 def test_the_same_seed_gives_the_same_groups(permuted, make):
     a, b = (run(permuted, make(TRAIN), 2, seed=3) for _ in range(2))
-    assert a.homes == b.homes
+    assert a.group_of == b.group_of
     assert all(torch.equal(v, b.states[n]) for n, v in a.states.items())
 
 
@@ -177,16 +179,16 @@ def test_the_same_seed_gives_the_same_groups(permuted, make):
 def test_only_participants_move(permuted, method):
     before, moved = [0] * 6, 0
     for r in played(permuted, method, 3, rounds=5):
-        changed = [k for k in range(6) if r.homes[k] != before[k]]
+        changed = [k for k in range(6) if r.group_of[k] != before[k]]
         assert set(changed) <= set(r.ids)
-        before, moved = r.homes, moved + len(changed)
+        before, moved = r.group_of, moved + len(changed)
     assert moved > 0
 
 
 def test_a_group_without_participants_keeps_its_model(permuted):
     idle = 0
     for r in played(permuted, ifca(TRAIN, k=3), 2, rounds=4):
-        for g in set(range(3)) - {r.homes[k] for k in r.ids}:
+        for g in set(range(3)) - {r.group_of[k] for k in r.ids}:
             assert all(torch.equal(v[g], r.before[n][g]) for n, v in r.after.items())
             idle += 1
     assert idle >= 4  # two clients never are in three groups
@@ -234,13 +236,13 @@ def test_complete_linkage_is_that_of_the_plain_version(seed, members):
     assert (one, other) == want[:2] and across == pytest.approx(want[2])
 
 
-def regrouping(w: World, moves, homes, at: int = 0) -> Regrouping:
+def regrouping(w: World, moves, group_of, at: int = 0) -> Regrouping:
     """All clients' models a move away from 0, along two biases of the head."""
     zero = {n: torch.zeros_like(v) for n, v in w.model.state_dict().items()}
     models = {n: v.repeat(len(moves), *[1] * v.ndim) for n, v in zero.items()}
     models["head.bias"][:, :2] = torch.tensor(moves)
-    before = [ServerState(zero) for _ in range(max(homes) + 1)]
-    return Regrouping(homes, list(range(len(moves))), before, models, w, (0, at))
+    before = [ServerState(zero) for _ in range(max(group_of) + 1)]
+    return Regrouping(group_of, list(range(len(moves))), before, models, w, (0, at))
 
 
 ANGLE = math.radians(60)
@@ -268,8 +270,8 @@ def test_a_split_by_hand(permuted):
         (SplitInTwo(1.74, 1.99, 0.49, "single"), True),
         (SplitInTwo(1.74, 1.99, 0.49, after=1), False),
     ]:
-        homes, origin = rule(now)
-        assert homes == (KINDS if split else [0] * 6)
+        group_of, origin = rule(now)
+        assert group_of == (KINDS if split else [0] * 6)
         assert origin == ([0, 0] if split else [0])
 
 

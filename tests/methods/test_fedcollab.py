@@ -42,11 +42,13 @@ def problems(draw, most: int = 6):
 
 @given(problems())
 def test_the_closed_form_is_the_definition(problem):
-    sizes, d, c, homes = problem
-    want = plain.objective(homes, sizes, d.tolist(), c)
-    assert cost(homes, d, sizes, c) == pytest.approx(want, rel=1e-12)
-    assert cost(homes, torch.tensor(d), torch.tensor(sizes), c) == pytest.approx(want)
-    g, s = capacity_and_shift(homes, d, sizes)
+    sizes, d, c, group_of = problem
+    want = plain.objective(group_of, sizes, d.tolist(), c)
+    assert cost(group_of, d, sizes, c) == pytest.approx(want, rel=1e-12)
+    assert cost(group_of, torch.tensor(d), torch.tensor(sizes), c) == pytest.approx(
+        want
+    )
+    g, s = capacity_and_shift(group_of, d, sizes)
     assert c * g + s == pytest.approx(want)
 
 
@@ -84,7 +86,7 @@ def test_two_clients_merge_up_to_the_threshold(m1, m2, c, side):
     d = side * edge
     for merge in (True, False):
         got = solve([[0, d], [d, 0]], [m1, m2], c, restarts=1, merge=merge)
-        assert got.homes == ([0, 0] if side < 1 else [0, 1])
+        assert got.group_of == ([0, 0] if side < 1 else [0, 1])
 
 
 # -- the authors' matrices, as block means -----------------------------------------
@@ -154,7 +156,7 @@ def test_capacity_and_shift_of_the_papers_scenarios(name, case):
 def test_merges_find_the_papers_three_coalitions(case, want):
     within, across, sizes, c = case
     found = solve(blocks(within, across), sizes, c)
-    assert found.homes == THREE
+    assert found.group_of == THREE
     assert found.coalitions[2] == list(range(10, 20))
     assert found.cost == pytest.approx(want, abs=5e-5)
 
@@ -169,7 +171,7 @@ def test_single_moves_stop_at_the_four_types():
     for r in range(20):
         stuck = descend(d, sizes, c, np.random.default_rng(r), merge=False)
         free = descend(d, sizes, c, np.random.default_rng(r))
-        assert stuck.homes == PARTITIONS["types"] and free.homes == THREE
+        assert stuck.group_of == PARTITIONS["types"] and free.group_of == THREE
         assert stuck.cost == pytest.approx(0.1827, abs=5e-5)
         assert stuck.path == free.path[: len(stuck.path)]
     one = [0] * 5 + [1] * 5 + [3] + [2] * 4 + [3] * 5
@@ -179,9 +181,9 @@ def test_single_moves_stop_at_the_four_types():
 def test_more_capacity_makes_larger_coalitions():
     within, across, sizes, _ = LABEL
     d = blocks(within, across)
-    got = [solve(d, sizes, c).homes for c in (3.5, 10, 12, 14)]
+    got = [solve(d, sizes, c).group_of for c in (3.5, 10, 12, 14)]
     assert got == [THREE, THREE, PARTITIONS["first type"], PARTITIONS["global"]]
-    assert max(solve(d, sizes, 0.1, restarts=5).homes) == 19
+    assert max(solve(d, sizes, 0.1, restarts=5).group_of) == 19
 
 
 def test_ablations_are_other_inputs():
@@ -190,9 +192,9 @@ def test_ablations_are_other_inputs():
     within, across, sizes, c = FEATURE
     d = blocks(within, across)
     alike = solve(d, [sum(sizes) / 20] * 20, c, restarts=20)
-    assert alike.homes == [0] * 10 + [1] * 5 + [2] * 5
+    assert alike.group_of == [0] * 10 + [1] * 5 + [2] * 5
     flat = np.where(np.eye(20), 0, d.sum() / (20 * 19))
-    assert solve(flat, sizes, c, restarts=20).homes == PARTITIONS["global"]
+    assert solve(flat, sizes, c, restarts=20).group_of == PARTITIONS["global"]
 
 
 # -- the solver --------------------------------------------------------------------
@@ -204,8 +206,8 @@ def test_the_path_is_that_of_the_plain_version(problem, seed):
     got = descend(d, sizes, c, np.random.default_rng(seed), merge=False)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(sizes)).tolist() for _ in range(100)]
-    homes, path = plain.solve(sizes, d.tolist(), c, orders)
-    assert got.homes == homes
+    group_of, path = plain.solve(sizes, d.tolist(), c, orders)
+    assert got.group_of == group_of
     assert got.path == pytest.approx(path, abs=1e-9)
 
 
@@ -214,7 +216,7 @@ def test_the_path_goes_down_and_ends_at_the_cost(problem, seed):
     sizes, d, c, _ = problem
     got = descend(d, sizes, c, np.random.default_rng(seed))
     assert got.path[-1] == pytest.approx(got.cost, abs=1e-9)
-    assert got.cost == pytest.approx(cost(got.homes, np.maximum(d, 0), sizes, c))
+    assert got.cost == pytest.approx(cost(got.group_of, np.maximum(d, 0), sizes, c))
     assert (np.diff(got.path) <= 0).all()
     alone = cost(anchors(len(sizes))["local"], np.maximum(d, 0), sizes, c)
     assert got.path[0] <= alone + 1e-12
@@ -249,8 +251,8 @@ def test_unequal_distances_in_both_directions():
 
 @given(problems(), st.floats(0, 20))
 def test_a_new_client_enters_where_everyone_pays_least(problem, c):
-    sizes, d, _, homes = problem
-    old, row = homes[:-1], d[-1, :-1]
+    sizes, d, _, group_of = problem
+    old, row = group_of[:-1], d[-1, :-1]
     got = join(row, sizes[-1], old, d[:-1, :-1], sizes[:-1], c)
     assert got == plain.join(old, sizes, d.tolist(), c)
 
@@ -259,8 +261,8 @@ def test_a_new_client_of_a_type_joins_it_or_stays_alone():
     within, across, sizes, c = LABEL
     d = blocks(within, across)
     left = np.delete(np.arange(20), 7)  # a large client of the second type
-    homes, few = [THREE[k] for k in left], [sizes[k] for k in left]
-    known = (homes, d[np.ix_(left, left)], few, c)
+    group_of, few = [THREE[k] for k in left], [sizes[k] for k in left]
+    known = (group_of, d[np.ix_(left, left)], few, c)
     assert join(d[7, left], 2100, *known) == 1
     assert join(np.full(19, 3.0), 10**6, *known, alone=True) == 3
     assert join(np.full(19, 3.0), 10**6, *known) in (0, 1, 2)
@@ -286,7 +288,7 @@ def test_who_holds_the_same_letters_trains_together(two_kinds):
     got = collaborate(two_kinds, C=5, **QUICK)
     assert got.solution.coalitions == [[0, 1, 2, 3], [4, 5]]
     assert got.D[:4, 4:].min() > 0.8 and got.D[:4, :4].max() < 0.4
-    assert got.groups.begin(two_kinds, 5) == got.solution.homes
+    assert got.groups.begin(two_kinds, 5) == got.solution.group_of
     far = collaborate(two_kinds, C=100, **QUICK)
     assert far.solution.coalitions == [[0, 1, 2, 3, 4, 5]]
 
@@ -296,10 +298,10 @@ def test_coalitions_train_like_the_plain_versions(two_kinds):
     method = fedcollab(LOCAL, C=5, **QUICK)
     assert method.name == "FedCollab" and method.groups.name == "fedcollab"
     ours, s = played(two_kinds, method, None), setting(two_kinds, LOCAL, None)
-    homes = [0, 0, 0, 0, 1, 1]
-    want = plain.run(s.model, s.clients, s.rounds, s.batches, *s.sgd, homes)
+    group_of = [0, 0, 0, 0, 1, 1]
+    want = plain.run(s.model, s.clients, s.rounds, s.batches, *s.sgd, group_of)
     for r, states in zip(ours, want, strict=True):
-        assert r.homes == homes
+        assert r.group_of == group_of
         for g, state in states.items():
             same(r.after, state, g)
 
@@ -309,7 +311,7 @@ def test_with_partial_participation_absent_members_keep_their_coalition(
 ):
     """The coalition of nobody who takes part keeps its model for the round."""
     seen = played(two_kinds, fedcollab(small_local, C=5, **QUICK), 2, rounds=8)
-    assert all(r.homes == [0, 0, 0, 0, 1, 1] for r in seen)
+    assert all(r.group_of == [0, 0, 0, 0, 1, 1] for r in seen)
     without = [r for r in seen if max(r.ids) < 4]
     assert without
     for r in without:
@@ -322,7 +324,7 @@ def test_any_method_trains_in_coalitions(two_kinds, small_local):
     groups = FedCollab(C=5, **QUICK)
     for method in (fedavg(small_local), fedprox(small_local)):
         h = run(two_kinds, replace(method, groups=groups), 2)
-        assert h.homes == [0, 0, 0, 0, 1, 1] and not h.diverged
+        assert h.group_of == [0, 0, 0, 0, 1, 1] and not h.diverged
 
 
 # -- misuse ------------------------------------------------------------------------
@@ -336,9 +338,9 @@ def test_what_cannot_be_solved_is_refused():
         cost([0, 1, 2], d, [3, 3, 3], 1)
     with pytest.raises(InputError, match="not finite"):
         solve([[0, float("nan")], [1, 0]], [1, 1], 1)
-    with pytest.raises(InputError, match="homes: 1 numbers for 2 clients"):
+    with pytest.raises(InputError, match="group_of: 1 numbers for 2 clients"):
         cost([0], d, [3, 3], 1)
-    with pytest.raises(InputError, match="homes must be 0 or more"):
+    with pytest.raises(InputError, match="group_of must be 0 or more"):
         cost([0, -1], d, [3, 3], 1)
     with pytest.raises(InputError, match="C must be a number of 0 or more"):
         solve(d, [3, 3], -1)

@@ -41,17 +41,17 @@ def test_what_is_ignored_is_alike_for_all(four, C):
     ):
         got = collaborate(four, C, restarts=5, ignore=ignore).solution
         want = solve(d, m, C, restarts=5)
-        assert got.homes == want.homes and got.cost == pytest.approx(want.cost)
+        assert got.group_of == want.group_of and got.cost == pytest.approx(want.cost)
 
 
 @pytest.mark.parametrize(
-    ("ignore", "C", "homes"),
+    ("ignore", "C", "group_of"),
     [("quantities", 2.0, [0, 1, 2, 3]), ("distances", 4.0, [0, 1, 0, 0])],
 )
-def test_each_of_the_two_matters(four, ignore, C, homes):
+def test_each_of_the_two_matters(four, ignore, C, group_of):
     """Small ones need others, and the right ones: with both known, a pair each."""
     assert FedCollab(C, restarts=5).begin(four, 0) == [0, 1, 0, 1]
-    assert FedCollab(C, restarts=5, ignore=ignore).begin(four, 0) == homes
+    assert FedCollab(C, restarts=5, ignore=ignore).begin(four, 0) == group_of
 
 
 def test_nothing_else_can_be_ignored(four):

@@ -49,7 +49,7 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
     agree(ours, want, 2e-5)
     for r, other in zip(ours, want, strict=True):
         for name in ("mu", "s"):
-            got = r.nexts[0].broadcast[name]
+            got = r.servers[0].broadcast[name]
             torch.testing.assert_close(got, other.server[name], rtol=1e-4, atol=1e-5)
 
 
@@ -107,7 +107,9 @@ def test_noise_moves_the_statistics_and_nothing_in_its_first_round(small_world):
         played(small_world, fl.fedimpro(LOCAL, ramp=False, noise=n), None, rounds=2)
         for n in (0.0, 0.5)
     )
-    gap = (quiet[0].nexts[0].broadcast["mu"] - loud[0].nexts[0].broadcast["mu"]).std()
+    gap = (
+        quiet[0].servers[0].broadcast["mu"] - loud[0].servers[0].broadcast["mu"]
+    ).std()
     assert 0.15 < float(gap) < 0.25  # 0.5 / sqrt(6)
     for n, v in quiet[0].after.items():
         assert torch.equal(v, loud[0].after[n])

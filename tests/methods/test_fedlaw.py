@@ -140,7 +140,7 @@ def test_equals_the_plain_version(proxied, method, participants, epochs, batch, 
     seen = played(proxied, method, participants, rounds=2)
     agree(seen, want, 1e-4)
     for got, then in zip(seen, want, strict=True):
-        (now,) = got.nexts
+        (now,) = got.servers
         assert now.metrics["gamma"] == pytest.approx(then.server["gamma"], abs=1e-4)
         shares = now.memory["lambda"].tolist()
         assert shares == pytest.approx(list(then.server["lambda"]), abs=1e-4)
