@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.cases import Case
-from fedlab_core import Local, train
+from fedlab_core import ClientInput, Training, train
 from fedlab_core.engine import Client, choose_engine
 from fedlab_core.models import initial_state
 from fedlab_core.tree import Tree, repeat, weighted_sum
@@ -46,15 +46,15 @@ def ours(
     """A round of this package: the cohort trained, its models averaged."""
     x, y = case.data(device=device)
     start = {n: w.to(device) for n, w in initial_state(case.make, 0).items()}
-    local = Local(case.lr, case.epochs, case.batch_size, case.momentum)
+    training = Training(case.lr, case.epochs, case.batch_size, case.momentum)
     own = torch.arange(case.total).split(case.samples)
     cohort = [Client(i, (0, 0, k)) for k, i in enumerate(own)]
-    model, begin = case.make().to(device), repeat(start, case.clients)
+    model, given = case.make().to(device), ClientInput(repeat(start, case.clients))
     weights, kept = torch.full((case.clients,), 1 / case.clients), {}
 
     def train_all() -> Tree:
         trained = train(
-            model, x, y, cohort, begin, local,
+            model, x, y, cohort, given, training,
             engine=engine, precision=precision, kept=kept,
         )  # fmt: skip
         return weighted_sum(trained.states, weights)

@@ -1,78 +1,78 @@
-"""The core of "Who Counts?": federated methods as five choices, exact and fast."""
+"""The core of "Who Counts?": federated methods as five choices, exact and fast.
 
-from fedlab_core.client.local import Batch as Batch
-from fedlab_core.client.local import Local as Local
-from fedlab_core.data import Dataset as Dataset
-from fedlab_core.data import load as load
-from fedlab_core.engine import train as train
-from fedlab_core.errors import InputError as InputError
-from fedlab_core.methods import METHODS as METHODS
-from fedlab_core.methods.cfl import cfl as cfl
-from fedlab_core.methods.combined import compose as compose
-from fedlab_core.methods.distill import fedbe as fedbe
-from fedlab_core.methods.distill import feddf as feddf
-from fedlab_core.methods.distill import server_ft as server_ft
-from fedlab_core.methods.ditto import ditto as ditto
-from fedlab_core.methods.fedadam import fedadam as fedadam
-from fedlab_core.methods.fedavg import BySize as BySize
-from fedlab_core.methods.fedavg import Equal as Equal
-from fedlab_core.methods.fedavg import fedavg as fedavg
-from fedlab_core.methods.fedavg import local_only as local_only
-from fedlab_core.methods.fedavgm import fedavgm as fedavgm
-from fedlab_core.methods.fedcollab import fedcollab as fedcollab
-from fedlab_core.methods.feddc import feddc as feddc
-from fedlab_core.methods.feddisco import Disco as Disco
-from fedlab_core.methods.feddisco import feddisco as feddisco
-from fedlab_core.methods.feddyn import feddyn as feddyn
-from fedlab_core.methods.fedimpro import fedimpro as fedimpro
-from fedlab_core.methods.fedlaw import attentive as attentive
-from fedlab_core.methods.fedlaw import fedlaw as fedlaw
-from fedlab_core.methods.fedlaw import fedlaw_swa as fedlaw_swa
-from fedlab_core.methods.fedlaw import gws as gws
-from fedlab_core.methods.fedlaw import shrunk as shrunk
-from fedlab_core.methods.fednova import fednova as fednova
-from fedlab_core.methods.fedprox import fedprox as fedprox
-from fedlab_core.methods.fesem import fesem as fesem
-from fedlab_core.methods.finetune import finetune as finetune
-from fedlab_core.methods.ifca import ifca as ifca
-from fedlab_core.methods.kmeans import kmeans as kmeans
-from fedlab_core.methods.moon import moon as moon
-from fedlab_core.methods.per_fedavg import per_fedavg as per_fedavg
-from fedlab_core.methods.pfedme import pfedme as pfedme
-from fedlab_core.methods.qfedavg import qfedavg as qfedavg
-from fedlab_core.methods.rfedavg import rfedavg as rfedavg
-from fedlab_core.methods.rfedavg import rfedavg_plus as rfedavg_plus
-from fedlab_core.methods.scaffold import scaffold as scaffold
-from fedlab_core.models import build as build
-from fedlab_core.partition import Partition as Partition
-from fedlab_core.partition import clusters as clusters
-from fedlab_core.partition import designed as designed
-from fedlab_core.partition import dirichlet as dirichlet
-from fedlab_core.partition import hold_out as hold_out
-from fedlab_core.partition import hybrid as hybrid
-from fedlab_core.partition import iid as iid
-from fedlab_core.partition import keep as keep
-from fedlab_core.partition import long_tail as long_tail
-from fedlab_core.partition import long_tail_sizes as long_tail_sizes
-from fedlab_core.partition import natural as natural
-from fedlab_core.partition import niid2 as niid2
-from fedlab_core.partition import similarity as similarity
-from fedlab_core.partition import stratified as stratified
-from fedlab_core.partition.scenarios import Scenario as Scenario
-from fedlab_core.partition.scenarios import scenario as scenario
-from fedlab_core.rounds.history import History as History
-from fedlab_core.rounds.history import Run as Run
-from fedlab_core.rounds.method import Groups as Groups
-from fedlab_core.rounds.method import Members as Members
-from fedlab_core.rounds.method import Method as Method
-from fedlab_core.rounds.method import everyone as everyone
-from fedlab_core.rounds.method import nobody as nobody
-from fedlab_core.rounds.play import federate as federate
-from fedlab_core.rounds.play import run as run
-from fedlab_core.rounds.play import run_all as run_all
-from fedlab_core.rounds.worlds import Proxy as Proxy
-from fedlab_core.rounds.worlds import World as World
-from fedlab_core.rounds.worlds import world as world
-from fedlab_core.rounds.worlds import world_of as world_of
+One round, from the call to a gradient step and back:
+
+    federate(world, method)         rounds/play.py        one run, or many as one cohort
+      a round begins                rounds/simulation.py  who takes part, with what
+        train(cohort, ClientInput)  engine/cohort.py      which engine, in which parts
+          which samples, when       engine/plan.py        drawn from the clients' keys
+          a step of SGD             engine/looped.py or stacked.py, with engine/step.py
+            rule.loss(net, ...)     client/rule.py        what a client minimises
+              net(params, x)        models/network.py     the network as a function
+        weigh(members)              rounds/weigh.py       how much each model counts
+        server.step(gathered)       rounds/server.py      the next model
+        is it good?                 rounds/evaluation.py  and the round is written down
+"""
+
+from fedlab_core import renamed
+from fedlab_core.client.exchange import Exchange
+from fedlab_core.client.rule import Batch, ClientInput, Rule
+from fedlab_core.client.training import Training
+from fedlab_core.data import Dataset, load
+from fedlab_core.engine import train
+from fedlab_core.errors import InputError
+from fedlab_core.methods import METHODS
+from fedlab_core.methods.cfl import cfl
+from fedlab_core.methods.combined import compose
+from fedlab_core.methods.distill import fedbe, feddf, server_ft
+from fedlab_core.methods.ditto import ditto
+from fedlab_core.methods.fedadam import fedadam
+from fedlab_core.methods.fedavg import BySize, Equal, fedavg, local_only
+from fedlab_core.methods.fedavgm import fedavgm
+from fedlab_core.methods.fedcollab import fedcollab
+from fedlab_core.methods.feddc import feddc
+from fedlab_core.methods.feddisco import Disco, feddisco
+from fedlab_core.methods.feddyn import feddyn
+from fedlab_core.methods.fedimpro import fedimpro
+from fedlab_core.methods.fedlaw import attentive, fedlaw, fedlaw_swa, gws, shrunk
+from fedlab_core.methods.fednova import fednova
+from fedlab_core.methods.fedprox import fedprox
+from fedlab_core.methods.fesem import fesem
+from fedlab_core.methods.finetune import finetune
+from fedlab_core.methods.ifca import ifca
+from fedlab_core.methods.kmeans import kmeans
+from fedlab_core.methods.moon import moon
+from fedlab_core.methods.per_fedavg import per_fedavg
+from fedlab_core.methods.pfedme import pfedme
+from fedlab_core.methods.qfedavg import qfedavg
+from fedlab_core.methods.rfedavg import rfedavg, rfedavg_plus
+from fedlab_core.methods.scaffold import scaffold
+from fedlab_core.models import build
+from fedlab_core.partition import (
+    Partition,
+    clusters,
+    designed,
+    dirichlet,
+    hold_out,
+    hybrid,
+    iid,
+    keep,
+    long_tail,
+    long_tail_sizes,
+    natural,
+    niid2,
+    similarity,
+    stratified,
+)
+from fedlab_core.partition.scenarios import Scenario, scenario
+from fedlab_core.rounds.groups import Groups, everyone, nobody
+from fedlab_core.rounds.history import History, Run
+from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.rounds.play import federate, run, run_all
+from fedlab_core.rounds.server import Gathered, Server, ServerState
+from fedlab_core.rounds.weigh import Members
+from fedlab_core.rounds.worlds import Proxy, World, world, world_of
 
 __version__ = "0.1.0"
+
+__getattr__ = renamed.names(__name__, Local="Training")

@@ -15,12 +15,9 @@ import torch
 
 from fedlab_core import (
     METHODS,
-    BySize,
-    Disco,
-    Equal,
-    Local,
     Proxy,
     Run,
+    Training,
     __version__,
     data,
     models,
@@ -28,14 +25,13 @@ from fedlab_core import (
 )
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods import named_rule
-from fedlab_core.metrics import DISCREPANCIES, discrepancy, mean_interval
+from fedlab_core.methods.combined import WEIGHS, named
+from fedlab_core.metrics import discrepancy, mean_interval
+from fedlab_core.rounds.groups import everyone, nobody
 from fedlab_core.rounds.history import History
-from fedlab_core.rounds.method import Method, everyone, nobody
+from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.play import run_all
 from fedlab_core.rounds.worlds import world
-
-WEIGHS = {"size": BySize, "equal": Equal, "disco": Disco}
-
 
 _EPILOG = """\
 example:
@@ -55,7 +51,10 @@ Results go to the standard output, notes and errors to the standard error.
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad input gives one line and exit code 2."""
+    """Bad input gives one line and exit code 2; an option is not to be guessed."""
+
+    def __init__(self, **options):
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -91,10 +90,6 @@ def _add_train(verbs) -> None:
     add = run.add_argument
     add("--method", default="fedavg", help=f"one of {', '.join(METHODS)}")
     add("--groups", choices=("everyone", "nobody"), help="who is averaged with whom")
-    add("--a", type=float, default=0.5, help="feddisco: weight of the discrepancy (.5)")
-    add("--b", type=float, default=0.1, help="feddisco: added to every weight (.1)")
-    add("--metric", default="kl", help=f"feddisco: {', '.join(DISCREPANCIES)} (kl)")
-    add("--raw", action="store_true", help="feddisco: do not normalise discrepancies")
     add(
         "--set",
         nargs="+",
@@ -177,28 +172,20 @@ def _split(args: argparse.Namespace, labels: np.ndarray, seed: int):
 
 
 def _method(args: argparse.Namespace) -> Method:
+    sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
+    training = Training(args.lr, args.epochs, args.batch, **sgd)
     known = ", ".join(METHODS)
     good = args.method in METHODS
     require(good, f"unknown method {args.method!r}: choose from {known}")
-    sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
-    local = Local(args.lr, args.epochs, args.batch, **sgd)
     options: dict = {}
-    if args.method == "feddisco":
-        options = {"a": args.a, "b": args.b, "metric": args.metric}
-        options["normalise"] = not args.raw
     for pair in args.set:
         name, _, value = pair.partition("=")
         require(bool(name and value), f"--set: NAME=VALUE, not {pair!r}")
         options[name] = _value(value)
-    try:
-        method = METHODS[args.method].make(local, **options)
-    except TypeError as error:
-        raise InputError(f"--set: {args.method}: {error}") from None
+    base = named(args.method, training, options)
     if args.weigh:
-        method = replace(method, weigh=WEIGHS[args.weigh]())
-    if args.groups == "nobody":
-        method = replace(method, groups=nobody)
-    return method
+        base = replace(base, weigh=WEIGHS[args.weigh]())
+    return replace(base, groups=nobody) if args.groups == "nobody" else base
 
 
 def _value(text: str) -> bool | int | float | str:
@@ -293,7 +280,7 @@ def _list_methods() -> None:
         rows.append(
             {
                 "method": name,
-                "local": named_rule(made.local),
+                "local": named_rule(made.rule),
                 "weigh": made.weigh.name,
                 "server": made.server.name,
                 "groups": made.groups.name,

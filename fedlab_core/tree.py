@@ -45,6 +45,13 @@ def stack(trees: Sequence[Tree]) -> Tree:
     return tree_map(lambda *xs: torch.stack(xs), *trees)
 
 
+def concat(trees: Sequence[Tree]) -> Tree:
+    """Several stacked trees as one, one cohort after another; one is left as it is."""
+    if len(trees) == 1:
+        return trees[0]
+    return tree_map(lambda *xs: torch.cat(xs), *trees)
+
+
 def repeat(tree: Tree, clients: int) -> Tree:
     """The same tree for every client, without copying memory."""
     return tree_map(lambda x: x.expand(clients, *x.shape), tree)

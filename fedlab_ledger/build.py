@@ -6,27 +6,20 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import torch
-from torch.nn import functional as F
-
 from fedlab_core import models
-from fedlab_core.client.local import Cosine, CropFlip, Decay, Local
+from fedlab_core.client import Cosine, CropFlip, Decay, Training
 from fedlab_core.data import Dataset, load
-from fedlab_core.errors import InputError, require
-from fedlab_core.methods.collab_distance import pooled as pooled_pixels
+from fedlab_core.data.sampling import resized, thinned
+from fedlab_core.errors import require
+from fedlab_core.methods.collab_distance import pooled_pixels
 from fedlab_core.methods.combined import CHOICES, compose
-from fedlab_core.methods.fedavg import BySize, Equal
-from fedlab_core.methods.feddisco import Disco
 from fedlab_core.models import Shape, Split
-from fedlab_core.partition import hold_out, long_tail
-from fedlab_core.partition.scenarios import Scenario, pooled, scenario
+from fedlab_core.partition import hold_out
+from fedlab_core.partition.scenarios import Scenario, pooled, scenario, tailed
+from fedlab_core.rounds import Method
 from fedlab_core.rounds.history import Round, Run
-from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.worlds import Proxy, world_of
 from fedlab_ledger.cells import Setting
-
-_WEIGHS: dict[str, Callable] = {"size": BySize, "equal": Equal, "disco": Disco}
 
 
 def data_of(s: Setting) -> Dataset:
@@ -51,62 +44,21 @@ def _data(
 ) -> Dataset:
     data = load(name, **json.loads(options))
     if sample is not None:
-        data = _thinned(data, sample)
+        data = thinned(data, sample)
     if tail is not None:
-        data = _tailed(data, *tail)
+        require(
+            len(tail) == 2, f"tail: rho of training and of test classes, not {tail}"
+        )
+        data = tailed(data, *tail)
     if all_in_one:
         data = pooled(data)
     if side is not None:
-        both = {n: _resized(getattr(data, n), side) for n in ("x_train", "x_test")}
-        data = replace(data, **both)
+        data = resized(data, side)
     if scale is not None:
         channels = len(data.mean)
         mean, std = ((v,) * channels for v in scale)
         data = replace(data, mean=mean, std=std)
     return data
-
-
-def _thinned(data: Dataset, n: int) -> Dataset:
-    """Fewer training samples, drawn once and for all, of all classes alike."""
-    y, rng = data.y_train, np.random.default_rng(0x7417)
-    short = f"sample={n}: {data.name} has {len(y)} training samples"
-    require(n <= len(y), short)
-    order = rng.permutation(len(y))
-    rank = np.empty(len(y))
-    for c in np.unique(y):
-        mine = order[y[order] == c]
-        rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
-    kept = np.sort(np.argsort(rank, kind="stable")[:n])
-    return _kept(data, "train", kept)
-
-
-def _tailed(data: Dataset, *rhos: float) -> Dataset:
-    """Fewer samples of each class than of the one before, for training and test."""
-    require(len(rhos) == 2, f"tail: rho of training and of test classes, not {rhos}")
-    for part, rho in zip(("train", "test"), rhos, strict=True):
-        if rho != 1:
-            labels = data.y_train if part == "train" else data.y_test
-            data = _kept(data, part, long_tail(labels, rho))
-    return data
-
-
-def _kept(data: Dataset, part: str, which: np.ndarray) -> Dataset:
-    """Only some training or test samples."""
-    known = [f"{name}_{part}" for name in ("x", "y", "owners", "targets")]
-    had = {name: getattr(data, name) for name in known}
-    return replace(data, **{k: v[which] for k, v in had.items() if v is not None})
-
-
-def _resized(x: np.ndarray, side: int) -> np.ndarray:
-    """Images as bytes at another size, interpolated without aliasing."""
-    grey = x.ndim == 3
-    parts = []
-    for part in np.array_split(x, max(1, len(x) // 4096)):
-        t = torch.from_numpy(part[..., None] if grey else part).permute(0, 3, 1, 2)
-        small = F.interpolate(t.float(), (side, side), mode="bilinear", antialias=True)
-        parts.append(small.round().clamp(0, 255).byte().permute(0, 2, 3, 1).numpy())
-    whole = np.concatenate(parts)
-    return np.ascontiguousarray(whole[..., 0] if grey else whole)
 
 
 def scenario_of(s: Setting, data: Dataset, seed: int) -> Scenario:
@@ -118,10 +70,10 @@ def scenario_of(s: Setting, data: Dataset, seed: int) -> Scenario:
     return made
 
 
-def local_of(s: Setting, data: Dataset) -> Local:
+def training_of(s: Setting, data: Dataset) -> Training:
     """How clients train."""
     options = _tuples(s.local)
-    known = {f.name for f in fields(Local)} | {"decay", "cosine", "crop"}
+    known = {f.name for f in fields(Training)} | {"decay", "cosine", "crop"}
     strange = ", ".join(sorted(set(options) - known))
     require(not strange, f"local has no {strange}")
     decay, cosine = options.pop("decay", None), options.pop("cosine", None)
@@ -133,7 +85,7 @@ def local_of(s: Setting, data: Dataset) -> Local:
     if crop is not None:
         black = tuple(-m / d for m, d in zip(data.mean, data.std, strict=True))
         options["augment"] = CropFlip(crop, fill=black)
-    return Local(**options)
+    return Training(**options)
 
 
 def method_of(s: Setting, data: Dataset) -> Method:
@@ -147,16 +99,10 @@ def method_of(s: Setting, data: Dataset) -> Method:
     for given in options.values():
         if "pooled" in given:
             given["features"] = pooled_pixels(given.pop("pooled"))
-    method = compose(local_of(s, data), rule=s.method, options=options, **chosen)
-    if s.weigh is None:
-        return method
-    how = _tuples(s.weigh)
-    name = how.pop("name")
-    require(name in _WEIGHS, f"unknown weights {name!r}: {', '.join(_WEIGHS)}")
-    try:
-        return replace(method, weigh=_WEIGHS[name](**how))
-    except TypeError as error:
-        raise InputError(f"weigh: {error}") from None
+    if s.weigh is not None:
+        options["weigh"] = _tuples(s.weigh)
+        chosen["weigh"] = options["weigh"].pop("name")
+    return compose(training_of(s, data), rule=s.method, options=options, **chosen)
 
 
 def maker_of(s: Setting, data: Dataset) -> Callable[[], Split]:

@@ -26,11 +26,11 @@ class Setting:
     """A run without its seed, as data: what is learnt, who holds what, how, how long.
 
     `data`, `scenario`, `network`, `options` and `local` are the options of `data.load`,
-    `scenario`, `models.build`, the method and `Local`. Besides its own, `local` takes
-    `decay` (a factor a round), `cosine` (rounds) and `crop` (pixels, with mirroring);
-    `options` takes `pooled`, for FedCollab's discriminators. `held` is the share of
-    every client's samples that nobody ever uses. `parts` are choices of other methods:
-    {"groups": {"of": "fedcollab", "C": 5}}.
+    `scenario`, `models.build`, the method and `Training`. Besides its own, `local`
+    takes `decay` (a factor a round), `cosine` (rounds) and `crop` (pixels, with
+    mirroring); `options` takes `pooled`, for FedCollab's discriminators. `held` is the
+    share of every client's samples that nobody ever uses. `parts` are choices of other
+    methods: {"groups": {"of": "fedcollab", "C": 5}}.
     """
 
     dataset: str

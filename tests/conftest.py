@@ -11,7 +11,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from fedlab_core import Dataset, Local, World, build, dirichlet, load, world
+from fedlab_core import Dataset, Training, World, build, dirichlet, load, world
 
 settings.register_profile(
     "book",
@@ -61,5 +61,5 @@ def small_world(small_data: Dataset) -> World:
 
 
 @pytest.fixture(scope="session")
-def small_local() -> Local:
-    return Local(lr=0.05, epochs=2, batch_size=16, momentum=0.5)
+def small_local() -> Training:
+    return Training(lr=0.05, epochs=2, batch_size=16, momentum=0.5)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedlab_core import Local, build, tree
+from fedlab_core import ClientInput, Training, build, tree
 from fedlab_core.engine import Client, Trained, batch_order
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.models import Split, initial_state
@@ -24,11 +24,7 @@ ENGINES = ("stacked", "looped")
 
 def small_cnn(shape, classes, norm: Callable[[int], nn.Module] = BatchNorm):
     features = nn.Sequential(
-        nn.Conv2d(shape[0], 3, 3),
-        norm(3),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
+        nn.Conv2d(shape[0], 3, 3), norm(3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
     )
     width = 3 * ((shape[1] - 2) // 2) * ((shape[2] - 2) // 2)
     return Split(features, nn.Linear(width, classes))
@@ -58,7 +54,10 @@ def network(name: str):
 
 
 def problem(name: str, sizes, dtype=torch.float64, seed: int = 0, t: int = 0):
-    """A network, data, clients of those sizes, and a different start for each."""
+    """A network, data, clients of those sizes, and a different start for each.
+
+    They are what `train` takes, up to how it trains.
+    """
     make = network(name)
     g = torch.Generator().manual_seed(seed)
     x = torch.randn(SAMPLES, *NETS[name][0], generator=g).to(dtype)
@@ -69,30 +68,41 @@ def problem(name: str, sizes, dtype=torch.float64, seed: int = 0, t: int = 0):
     ]
     starts = [initial_state(make, 10 + k) for k in range(len(sizes))]
     start = tree.tree_map(lambda v: v.to(dtype), tree.stack(starts))
-    return make().to(dtype), x, y, cohort, start
+    return make().to(dtype), x, y, cohort, ClientInput(start)
+
+
+def trees(trained: Trained) -> dict[str, torch.Tensor]:
+    """All that the clients end with, by names that no two trees share."""
+    return (
+        tree.nest("model", trained.states)
+        | tree.nest("kept", trained.kept)
+        | tree.nest("upload", trained.uploads)
+    )
 
 
 def assert_same(a: Trained, b: Trained, tolerance: float):
-    assert a.states.keys() == b.states.keys()
-    assert a.memory.keys() == b.memory.keys()
+    ours, theirs = trees(a), trees(b)
+    assert ours.keys() == theirs.keys()
     assert a.steps.tolist() == b.steps.tolist()
     torch.testing.assert_close(a.loss, b.loss.to(a.loss), rtol=1e-5, atol=1e-6)
-    for name, v in (a.states | a.memory).items():
-        w = (b.states | b.memory)[name]
+    for name, v in ours.items():
+        w = theirs[name]
         gap = float((v - w).abs().max()) / max(float(w.abs().max()), 1e-3)
         assert gap < tolerance, f"{name} differs by {gap}"
 
 
 def assert_same_bits(a: Trained, b: Trained):
     assert a.steps.tolist() == b.steps.tolist() and torch.equal(a.loss, b.loss)
-    assert all(torch.equal(v, b.states[n]) for n, v in a.states.items())
-    assert all(torch.equal(v, b.memory[n]) for n, v in a.memory.items())
+    ours, theirs = trees(a), trees(b)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(v, theirs[n]) for n, v in ours.items())
 
 
 def pick(trained: Trained, rows) -> Trained:
-    states = tree.take(trained.states, rows)
-    memory = tree.take(trained.memory, rows)
-    return Trained(states, trained.loss[rows], trained.steps[rows], memory)
+    states, kept, uploads = (
+        tree.take(t, rows) for t in (trained.states, trained.kept, trained.uploads)
+    )
+    return Trained(states, trained.loss[rows], trained.steps[rows], kept, uploads)
 
 
 # -- the plain loop ----------------------------------------------------------------
@@ -117,35 +127,35 @@ def _after_conv(net: nn.Module, norm: nn.Module) -> bool:
 
 
 def ordinary(
-    model, x, y, cohort, start, local: Local, penalty=None, correct=None, memory=None
+    model, x, y, cohort, given, training: Training, penalty=None, correct=None
 ) -> Trained:
     """One client after another with torch.optim.SGD, batches in the engine's order."""
-    states, losses, steps, memories = [], [], [], []
+    states, losses, steps, velocities = [], [], [], []
     for k, client in enumerate(cohort):
-        net, first = with_pytorchs_norms(model, x), tree.take(start, k)
+        net, first = with_pytorchs_norms(model, x), tree.take(given.start, k)
         net.load_state_dict(first, strict=False)
         net.train()
         sgd = torch.optim.SGD(
             net.parameters(),
-            lr=local.lr,
-            momentum=local.momentum,
-            weight_decay=local.weight_decay,
+            lr=training.lr,
+            momentum=training.momentum,
+            weight_decay=training.weight_decay,
         )
-        if memory:
+        if given.state:
             for name, w in net.named_parameters():
-                v = memory[f"velocity/{name}"][k]
+                v = given.state[f"velocity/{name}"][k]
                 sgd.state[w]["momentum_buffer"] = v.clone()
-        marks, seen = make_plan([client], local).marks(0), []
-        batches = batch_order(client, local)
+        marks, seen = make_plan([client], training).marks(0), []
+        batches = batch_order(client, training)
         for step, i in enumerate(batches):
             key = marks[step]
             for m in net.modules():
                 if isinstance(m, Dropout):
                     m.key = key
-            if local.schedule:
+            if training.schedule:
                 time = torch.tensor(client.key[1] + step / len(batches)).double()
-                sgd.param_groups[0]["lr"] = local.lr * float(local.schedule(time))
-            images = local.augment(x[i], key) if local.augment else x[i]
+                sgd.param_groups[0]["lr"] = training.lr * float(training.schedule(time))
+            images = training.augment(x[i], key) if training.augment else x[i]
             loss = F.cross_entropy(net(images), y[i])
             if penalty:
                 loss = loss + penalty(dict(net.named_parameters()), first)
@@ -153,26 +163,26 @@ def ordinary(
             loss.backward()
             if correct:
                 correct(net, first)
-            if local.clip:
-                nn.utils.clip_grad_norm_(net.parameters(), local.clip)
+            if training.clip:
+                nn.utils.clip_grad_norm_(net.parameters(), training.clip)
             sgd.step()
             seen.append(loss.detach())
         states.append({n: net.state_dict()[n] for n in first})
         losses.append(torch.stack(seen).mean() if seen else torch.zeros(()).to(x))
         steps.append(len(seen))
-        if local.keep_velocity:
+        if training.keep_velocity:
             none = [torch.zeros_like(w) for w in net.parameters()]
             kept = [sgd.state[w].get("momentum_buffer") for w in net.parameters()]
             names = [f"velocity/{n}" for n, _ in net.named_parameters()]
             pairs = zip(names, kept, none, strict=True)
-            memories.append({n: z if v is None else v for n, v, z in pairs})
+            velocities.append({n: z if v is None else v for n, v, z in pairs})
     return Trained(
         tree.stack(states),
         torch.stack(losses),
         torch.tensor(steps),
-        tree.stack(memories) if memories else {},
+        tree.stack(velocities) if velocities else {},
     )
 
 
-ROUND = Local(lr=0.05, epochs=2, batch_size=8, momentum=0.9, weight_decay=0.01)
+ROUND = Training(lr=0.05, epochs=2, batch_size=8, momentum=0.9, weight_decay=0.01)
 UNEQUAL = [30, 8, 19, 30, 5, 16]

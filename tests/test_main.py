@@ -68,11 +68,11 @@ BAD = {
     "participants": (f"{FAST} --participants 5", "participants must be 1 to 4, not 5"),
     "method": (f"{FAST} --method fedsgd", "unknown method 'fedsgd': choose from"),
     "set": (f"{FAST} --set mu", "--set: NAME=VALUE, not 'mu'"),
-    "set of another": (f"{FAST} --method moon --set nu=1", "--set: moon: moon() got"),
+    "set of another": (f"{FAST} --method moon --set nu=1", "method=moon: moon() got"),
     "set too low": (f"{FAST} --method fedprox --set mu=-1", "mu must be 0 or more"),
     "no proxy": (f"{FAST} --method fedlaw", "make the world with proxy="),
-    "metric": (f"{FAST} --method feddisco --metric emd", "unknown metric 'emd'"),
-    "a": (f"{FAST} --method feddisco --a nan", "a and b must be finite"),
+    "metric": (f"{FAST} --method feddisco --set metric=emd", "unknown metric 'emd'"),
+    "a": (f"{FAST} --method feddisco --set a=nan", "a and b must be finite"),
     "model": (f"{FAST} --model rnn", "unknown model 'rnn'"),
     "model for the images": (f"{FAST} --model disco_cnn", "images of 16 x 16"),
     "engine": (f"{FAST} --engine fast", "unknown engine 'fast'"),
@@ -175,7 +175,7 @@ MORE |= {"fedcollab": "--set rounds=20 restarts=2"}
     [
         *(f"--method {name} {MORE.get(name, '')}" for name in METHODS),
         "--method fedprox --set mu=.5 half=false --weigh disco",
-        "--method feddisco --a .4 --b .2 --metric l1 --raw",
+        "--method feddisco --set a=.4 b=.2 metric=l1 normalise=false",
         "--split niid2 --biased 3 --unbiased 1",
         "--split iid --participants 2 --engine looped",
         "--rho 4 --no-capacity --noise .1 --momentum .9 --weight-decay 1e-4",
@@ -204,8 +204,8 @@ def test_options_reach_the_run(here, capsys):
     assert table("--epochs 3")["steps"].tolist() == [3 * s for s in steps]
     assert table("--batch 300")["steps"].tolist() == [4, 4]
     disco = [
-        table(f"--method feddisco {o}")["loss"].tolist()
-        for o in ("", "--a .1", "--b .4", "--metric l2", "--raw")
+        table(f"--method feddisco {o and '--set ' + o}")["loss"].tolist()
+        for o in ("", "a=.1", "b=.4", "metric=l2", "normalise=false")
     ]
     assert len({tuple(d) for d in disco}) == 5
 

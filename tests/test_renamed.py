@@ -5,6 +5,7 @@ import warnings
 import pytest
 import torch
 
+import fedlab_core as fl
 from fedlab_core import tree
 
 OLD = {
@@ -31,3 +32,26 @@ def test_new_names_are_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tree.count(tree.subtree({"a.b": torch.zeros(2)}, "a")) == 2
+
+
+def test_what_was_local_is_training():
+    with pytest.warns(DeprecationWarning, match="Local is called Training now"):
+        assert fl.Local is fl.Training
+    with pytest.warns(DeprecationWarning, match="Method.local is called training now"):
+        assert fl.fedavg(fl.Training(lr=0.3)).local.lr == 0.3  # type: ignore[attr-defined]
+
+
+def test_what_records_held_by_other_names():
+    history = fl.History("FedAvg", 0, group_of=[0, 1])
+    with pytest.warns(DeprecationWarning, match="History.homes is called group_of now"):
+        assert history.homes == [0, 1]  # type: ignore[attr-defined]
+    state = fl.ServerState({}, memory={"v": torch.ones(1)}, metrics={"r": 2.0})
+    with pytest.warns(DeprecationWarning, match="ServerState.state is called memory"):
+        assert state.state is state.memory  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="ServerState.said is called metrics"):
+        assert state.said == {"r": 2.0}  # type: ignore[attr-defined]
+    given = fl.ClientInput({}, state={"h": torch.ones(1)})
+    with pytest.warns(DeprecationWarning, match="ClientInput.memory is called state"):
+        assert given.memory is given.state  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="ClientInput.sent is called broadcast"):
+        assert given.sent is given.broadcast  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ import fedlab_core as fl
 data = fl.load("letters", n_train=200, n_test=50)
 split = fl.dirichlet(data.y_train, clients=4, alpha=0.5)
 world = fl.world(data, split, fl.build("mlp", data.shape, len(data.classes)))
-history = fl.federate(world, fl.feddisco(fl.Local(lr=0.1, epochs=1)), rounds=2)
+history = fl.federate(world, fl.feddisco(fl.Training(lr=0.1, epochs=1)), rounds=2)
 assert history.accuracy() > 0.1
 print(fl.__file__)
 """

@@ -77,8 +77,7 @@ def opened(
     )
     page.on("pageerror", lambda error: said(f"error: {error}"))
     page.on(
-        "response",
-        lambda r: said(f"{r.status}: {r.url}") if r.status >= 400 else None,
+        "response", lambda r: said(f"{r.status}: {r.url}") if r.status >= 400 else None
     )
     page.on("request", lambda request: _note(visit, request.url))
     try:

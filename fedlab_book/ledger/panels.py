@@ -7,7 +7,7 @@ from IPython.display import HTML
 
 from fedlab_book.figures import INK, canvas, look, show, styled
 from fedlab_core.errors import require
-from fedlab_core.metrics.seeds import mean_interval
+from fedlab_core.metrics.scores import mean_interval
 from fedlab_ledger.book import Book
 from fedlab_ledger.cells import Cell
 from fedlab_ledger.store import Line

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.metrics.scores import evaluating
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree, as_tree, count, flatten, gradient, with_grad
 
 Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
@@ -33,7 +32,7 @@ def hessian_product(
     """
     require(len(x) > 0, "x holds no sample")
     require(slice_x >= 1, f"slice_x must be 1 or more, not {slice_x}")
-    net, params = evaluating(model), parameters(model, state)
+    net, params = Network(model), parameters(model, state)
     fixed = {n: v for n, v in state.items() if n not in params}
 
     def product(vector: Tensor) -> Tensor:
@@ -42,7 +41,7 @@ def hessian_product(
             part, truth = x[i : i + slice_x], y[i : i + slice_x]
             with torch.enable_grad():
                 at = with_grad(params)
-                out = functional_call(net, fixed | at, (part,))
+                out = net(fixed | at, part)
                 loss = F.cross_entropy(out, truth, reduction="sum")
                 along = flatten(gradient(loss, at, create_graph=True)) @ vector
                 total += flatten(gradient(along, at))

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import MODELS_AT_ONCE, evaluate
-from fedlab_core.tree import Tree, add, count, flatten, stack, take, tree_map
-from fedlab_core.tree import scale as scaled
+from fedlab_core.tree import Tree, add, count, stack, take, tree_map
 
 NUMBERS_AT_ONCE = 2**25  # of all the models of a slice
 Axis = Sequence[float] | np.ndarray
@@ -27,17 +26,6 @@ class Curve:
     at: np.ndarray
     loss: np.ndarray
     accuracy: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Loss and accuracy on a grid: (len(y), len(x)) each."""
-
-    x: np.ndarray
-    y: np.ndarray
-    loss: np.ndarray
-    accuracy: np.ndarray
-    models: np.ndarray  # (models, 2): where the given models lie
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,58 +77,6 @@ def between(
     return along(model, a, add(b, a, -1), steps, x, y)
 
 
-def around(
-    model: nn.Module,
-    state: Tree,
-    directions: tuple[Tree, Tree],
-    axes: tuple[Axis, Axis],
-    x: Tensor,
-    y: Tensor,
-) -> Surface:
-    """Loss of state + a * first + b * second direction, on the grid of all (a, b)."""
-    across, up = (np.asarray(axis, dtype=float) for axis in axes)
-    grid = np.stack(np.meshgrid(across, up), -1)
-    loss, accuracy = _judge(model, state, directions, grid.reshape(-1, 2), x, y)
-    shape = grid.shape[:2]
-    origin = np.zeros((1, 2))
-    return Surface(across, up, loss.reshape(shape), accuracy.reshape(shape), origin)
-
-
-def plane(
-    model: nn.Module,
-    corners: Sequence[Tree],
-    x: Tensor,
-    y: Tensor,
-    points: int = 21,
-    margin: float = 0.2,
-) -> Surface:
-    """Loss on the plane through three models, in distances from the first of them.
-
-    The second model lies on the horizontal axis; the grid goes beyond the models by
-    `margin` of their extent.
-    """
-    _check_three(len(corners))
-    require(points >= 2, f"points must be 2 or more, not {points}")
-    a, b, c = corners
-    first, second = add(b, a, -1), add(c, a, -1)
-    wide, tall = flatten(first).double(), flatten(second).double()
-    length = float(wide.norm())
-    along_first = float(wide @ tall) / max(length, 1e-30)
-    height = float((tall - wide * (along_first / max(length, 1e-30))).norm())
-    require(
-        min(length, height) > 1e-5 * max(length, float(tall.norm())),
-        "the three models lie on a line: there is no plane through them",
-    )
-    u = scaled(first, 1 / length)
-    v = scaled(add(second, u, -along_first), 1 / height)
-    spots = np.array([[0, 0], [length, 0], [along_first, height]])
-    low, high = spots.min(0), spots.max(0)
-    beyond = margin * (high - low)
-    across, up = np.linspace(low - beyond, high + beyond, points, axis=1)
-    found = around(model, a, (u, v), (across, up), x, y)
-    return Surface(found.x, found.y, found.loss, found.accuracy, spots)
-
-
 def simplex(
     model: nn.Module, corners: Tree, x: Tensor, y: Tensor, steps: int = 20
 ) -> Simplex:
@@ -148,7 +84,8 @@ def simplex(
 
     Corner 0 is at the left, 1 at the right, 2 on top. Paper: FedLAW Fig. 12.
     """
-    _check_three(len(next(iter(corners.values()))))
+    given = len(next(iter(corners.values())))
+    require(given == 3, f"three models are needed, not {given}")
     require(steps >= 1, f"steps must be 1 or more, not {steps}")
     grid = [
         (steps - j - k, j, k) for k in range(steps + 1) for j in range(steps + 1 - k)
@@ -159,10 +96,6 @@ def simplex(
     loss, accuracy = _judge(model, origin, models, weights, x, y)
     across = weights[:, 1] + weights[:, 2] / 2
     return Simplex(weights, across, weights[:, 2] * 3**0.5 / 2, loss, accuracy)
-
-
-def _check_three(given: int) -> None:
-    require(given == 3, f"three models are needed, not {given}")
 
 
 def _judge(

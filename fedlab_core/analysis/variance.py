@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
-from fedlab_core.metrics.scores import SAMPLES_AT_ONCE, Lists, evaluating
+from fedlab_core.metrics.scores import SAMPLES_AT_ONCE, Lists
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree, add, flatten, gradient, scale, tree_map, with_grad
 
 
@@ -61,7 +61,7 @@ def gradient_variance(
 
     Paper: FedImpro Eq. (3), Thm. 4.2.
     """
-    net = evaluating(model)
+    net = Network(model)
     low, high, fixed = _parts(net, state)
     sizes = torch.tensor([len(one) for one in indices], dtype=torch.float64)
     require(
@@ -70,20 +70,13 @@ def gradient_variance(
     )
     names = {"low": list(low), "high": list(high)}
 
-    def whole(params: Tree, part: Tensor) -> Tensor:
-        return functional_call(net, fixed | params, (part,))
-
-    def head(params: Tree, part: Tensor) -> Tensor:
-        inside = {n.removeprefix("head."): v for n, v in (fixed | params).items()}
-        return functional_call(net.get_submodule("head"), inside, (part,))
-
     shared: Tree = {}
     if synthetic is not None:
-        shared = _mean_gradient(head, high, synthetic.h, synthetic.y)
+        shared = _mean_gradient(net.head, fixed, high, synthetic.h, synthetic.y)
     rows: dict[str, list[Tensor]] = {"low": [], "high": []}
     for held in indices:
         index = torch.as_tensor(held, device=x.device)
-        g = _mean_gradient(whole, low | high, x[index], y[index])
+        g = _mean_gradient(net, fixed, low | high, x[index], y[index])
         parts = {part: {n: g[n] for n in names[part]} for part in names}
         if synthetic is not None:
             real = 1 / (1 + synthetic.ratio)
@@ -98,9 +91,9 @@ def _variance(rows: Tensor, share: Tensor) -> float:
     return float(share @ ((rows - share @ rows) ** 2).sum(1))
 
 
-def _parts(net: nn.Module, state: Tree) -> tuple[Tree, Tree, Tree]:
+def _parts(net: Network, state: Tree) -> tuple[Tree, Tree, Tree]:
     """A state's parameters below and above the split, and its buffers."""
-    learnt = [name for name, _ in net.named_parameters()]
+    learnt = list(net.live)
     low = {n: state[n] for n in learnt if n.startswith("features.")}
     high = {n: state[n] for n in learnt if n.startswith("head.")}
     other = sorted(set(learnt) - low.keys() - high.keys())
@@ -112,15 +105,15 @@ def _parts(net: nn.Module, state: Tree) -> tuple[Tree, Tree, Tree]:
 
 
 def _mean_gradient(
-    outputs: Callable[[Tree, Tensor], Tensor], params: Tree, x: Tensor, y: Tensor
+    net: Callable, fixed: Tree, params: Tree, x: Tensor, y: Tensor
 ) -> Tree:
     """Gradient of the mean cross-entropy, in slices that fit."""
-
     total = tree_map(torch.zeros_like, params)
     for i in range(0, len(x), SAMPLES_AT_ONCE):
         part = slice(i, i + SAMPLES_AT_ONCE)
         with torch.enable_grad():
             at = with_grad(params)
-            loss = F.cross_entropy(outputs(at, x[part]), y[part], reduction="sum")
+            out = net(fixed | at, x[part])
+            loss = F.cross_entropy(out, y[part], reduction="sum")
         total = add(total, gradient(loss, at))
     return scale(total, 1 / len(x))

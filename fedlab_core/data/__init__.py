@@ -15,11 +15,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fedlab_core.data.builtin import digits as digits
-from fedlab_core.data.builtin import letters as letters
-from fedlab_core.data.dataset import Dataset as Dataset
-from fedlab_core.data.files import read as read
-from fedlab_core.data.files import write as write
+from fedlab_core.data.builtin import digits, letters
+from fedlab_core.data.dataset import Dataset
+from fedlab_core.data.files import read, write
 from fedlab_core.data.obtain import obtain as _obtain
 from fedlab_core.data.sources import SOURCES as _SOURCES
 from fedlab_core.errors import InputError, require

@@ -137,10 +137,7 @@ SOURCES: dict[str, Source] = {
         convert=images.cifar10,
     ),
     "cifar100": Source(
-        "images",
-        *_CIFAR100_SCALE,
-        archives=(_CIFAR100,),
-        convert=images.cifar100,
+        "images", *_CIFAR100_SCALE, archives=(_CIFAR100,), convert=images.cifar100
     ),
     "cifar100_coarse": Source(
         "images",
@@ -149,10 +146,7 @@ SOURCES: dict[str, Source] = {
         convert=images.cifar100_coarse,
     ),
     "svhn": Source(
-        "images",
-        (0.4377, 0.4438, 0.4728),
-        (0.1980, 0.2010, 0.1970),
-        torchvision="SVHN",
+        "images", (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970), torchvision="SVHN"
     ),
     "cinic10": Source(
         "images",
@@ -170,25 +164,9 @@ SOURCES: dict[str, Source] = {
         by_hand="its terms, CC BY-NC 4.0, are for you to accept",
     ),
     "femnist": Source(
-        "images",
-        (0.9637,),
-        (0.1591,),
-        archives=(_FEMNIST,),
-        convert=writers.femnist,
+        "images", (0.9637,), (0.1591,), archives=(_FEMNIST,), convert=writers.femnist
     ),
-    "sent140": Source(
-        "words",
-        archives=(_SENT140,),
-        convert=tables.sent140,
-    ),
-    "ag_news": Source(
-        "words",
-        archives=_AG_NEWS,
-        convert=tables.ag_news,
-    ),
-    "facebook": Source(
-        "numbers",
-        archives=(_FACEBOOK,),
-        convert=tables.facebook,
-    ),
+    "sent140": Source("words", archives=(_SENT140,), convert=tables.sent140),
+    "ag_news": Source("words", archives=_AG_NEWS, convert=tables.ag_news),
+    "facebook": Source("numbers", archives=(_FACEBOOK,), convert=tables.facebook),
 }

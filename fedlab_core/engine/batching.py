@@ -1,7 +1,7 @@
 """Several settings of one experiment as one kind of work, to be trained as one cohort.
 
-Clients whose `Local` differ in the learning rate, or in a number that a rule carries
-(FedProx's mu), do the same arithmetic on other numbers. Those numbers travel with what
+Clients that differ in the learning rate, or in a number that a rule carries (FedProx's
+mu), do the same arithmetic on other numbers. Those numbers travel with what
 the server sends, and the rule reads them there.
 """
 
@@ -12,67 +12,69 @@ from typing import Any
 
 import torch
 
-from fedlab_core.client.local import ClientInput, Local
+from fedlab_core.client import ClientInput, Rule, Training
 from fedlab_core.tree import Tree
 
-_RULES = ("loss", "gradient", "push", "memory", "finish")
+_HOOKS = ("loss", "gradient", "push", "begin", "finish")
+Work = tuple[Training, Rule]
 
 
-def kind(local: Local) -> Local:
-    """A `Local` without its numbers: those who are alike in it fit together."""
-    blank = {name: _blank(getattr(local, name)) for name in _RULES}
-    return _with(local, {"lr": 0.0, **blank})
+def blank(training: Training, rule: Rule) -> Work:
+    """How clients train without its numbers: those alike in it fit together."""
+    hooks = {name: _blank(getattr(rule, name)) for name in _HOOKS}
+    return _with(training, {"lr": 0.0}), _with(rule, hooks)
 
 
-def merge(locals: Sequence[Local]) -> tuple[Local, list[Tree]]:
-    """One `Local` for all of a kind, and the numbers to send to the clients of each."""
-    first = locals[0]
-    rules: dict[str, Any] = {}
-    sent: list[Tree] = [{} for _ in locals]
-    for name in _RULES:
-        each = [getattr(local, name) for local in locals]
+def merge(works: Sequence[Work]) -> tuple[Rule, list[Tree]]:
+    """One rule for all alike, and the numbers to send to each one's clients."""
+    rules = [rule for _, rule in works]
+    hooks: dict[str, Any] = {}
+    sent: list[Tree] = [{} for _ in works]
+    for name in _HOOKS:
+        each = [getattr(rule, name) for rule in rules]
         # one of them may be written 0, which is as blank as 0.0
-        numbers = dict.fromkeys(n for rule in each for n in _numbers(rule))
-        differ = [n for n in numbers if len({getattr(r, n) for r in each}) > 1]
+        numbers = dict.fromkeys(n for hook in each for n in _numbers(hook))
+        differ = [n for n in numbers if len({getattr(h, n) for h in each}) > 1]
         if not differ:
             continue
         shared = _with(each[0], dict.fromkeys(differ, 0.0))  # those alike stay
-        rules[name] = _Sent(name, shared, tuple(differ))
-        for tree, rule in zip(sent, each, strict=True):
+        hooks[name] = _Sent(name, shared, tuple(differ))
+        for tree, hook in zip(sent, each, strict=True):
             for n in differ:
-                tree[f"{name}.{n}"] = torch.tensor(float(getattr(rule, n)))
-    return replace(first, **rules), sent
+                value = float(getattr(hook, n))
+                tree[f"{name}/{n}"] = torch.tensor(value, dtype=torch.float64)
+    return replace(rules[0], **hooks), sent
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """A rule some of whose numbers are read from what was sent."""
+    """A hook some of whose numbers are read from what was sent."""
 
     name: str
-    rule: Any
+    hook: Any
     numbers: tuple[str, ...]
 
     def __call__(self, *arguments):
         given = (a.broadcast for a in arguments if isinstance(a, ClientInput))
-        sent = arguments[1] if self.name == "memory" else next(given)
-        new = {n: sent[f"{self.name}.{n}"] for n in self.numbers}
-        return _with(self.rule, new)(*arguments)
+        sent = arguments[1] if self.name == "begin" else next(given)
+        new = {n: sent[f"{self.name}/{n}"] for n in self.numbers}
+        return _with(self.hook, new)(*arguments)
 
 
-def _numbers(rule: Any) -> list[str]:
-    if not is_dataclass(rule):
+def _numbers(hook: Any) -> list[str]:
+    if not is_dataclass(hook):
         return []
-    return [f.name for f in fields(rule) if isinstance(getattr(rule, f.name), float)]
+    return [f.name for f in fields(hook) if isinstance(getattr(hook, f.name), float)]
 
 
-def _blank(rule: Any) -> Any:
-    names = _numbers(rule)
-    return _with(rule, dict.fromkeys(names, 0.0)) if names else rule
+def _blank(hook: Any) -> Any:
+    names = _numbers(hook)
+    return _with(hook, dict.fromkeys(names, 0.0)) if names else hook
 
 
-def _with(rule: Any, values: dict[str, Any]) -> Any:
+def _with(record: Any, values: dict[str, Any]) -> Any:
     """A copy with other values, unchecked: a check cannot look into a traced number."""
-    new = copy.copy(rule)
+    new = copy.copy(record)
     for name, value in values.items():
         object.__setattr__(new, name, value)
     return new

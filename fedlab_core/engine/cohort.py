@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.client.local import ClientInput, Local
+from fedlab_core.client import PLAIN, ClientInput, Rule, Training
 from fedlab_core.engine.graphs import affordable, captured
 from fedlab_core.engine.looped import train_looped
-from fedlab_core.engine.network import Network, shared
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import StackedCohort
-from fedlab_core.engine.step import first_memories
+from fedlab_core.engine.step import first_states
 from fedlab_core.errors import require
-from fedlab_core.tree import Tree, as_slice, take
+from fedlab_core.models.network import Network, shared
+from fedlab_core.tree import Tree, as_slice, concat, take
 
 ENGINES = ("looped", "stacked")
 PRECISIONS = ("float32", "tf32", "bf16")
@@ -24,23 +24,27 @@ PRECISIONS = ("float32", "tf32", "bf16")
 
 @dataclass(frozen=True)
 class Trained:
-    """What a cohort's training gave, in the cohort's order."""
+    """What a cohort's training gave, in the cohort's order, with a client axis."""
 
-    states: Tree  # parameters and buffers, with a client axis
+    states: Tree  # parameters and buffers
     loss: Tensor  # mean of the loss over the round's steps, one a client
     steps: Tensor
-    memory: Tree = field(default_factory=dict)  # what each client keeps, client axis
+    kept: Tree = field(default_factory=dict)  # what each client keeps for itself
+    uploads: Tree = field(default_factory=dict)  # what each sends besides its model
 
     def of(self, rows) -> "Trained":
         """Some of the cohort's clients."""
-        states, memory = take(self.states, rows), take(self.memory, rows)
+        trees = (take(tree, rows) for tree in (self.states, self.kept, self.uploads))
+        states, kept, uploads = trees
         here = rows.to(self.loss.device) if isinstance(rows, Tensor) else rows
-        return Trained(states, self.loss[here], self.steps[rows], memory)
+        return Trained(states, self.loss[here], self.steps[rows], kept, uploads)
 
 
-def begin_memories(model: nn.Module, local: Local, given: ClientInput) -> Tree:
+def begin_states(
+    model: nn.Module, training: Training, rule: Rule, given: ClientInput
+) -> Tree:
     """What clients keep before they first take part, row by row."""
-    return first_memories(shared(model), local, given)
+    return first_states(shared(model), training, rule, given)
 
 
 def choose_engine(model: nn.Module, clients: int, x: Tensor) -> str:
@@ -63,55 +67,53 @@ def train(
     x: Tensor,
     y: Tensor,
     cohort: Sequence[Client],
-    start: Tree,
-    local: Local,
+    given: ClientInput,
+    training: Training,
+    rule: Rule = PLAIN,
     *,
-    memory: Tree | None = None,
-    sent: Tree | None = None,
     engine: str = "auto",
     largest: int | None = None,
     precision: str = "float32",
     kept: dict | None = None,
 ) -> Trained:
-    """Train every client from its row of `start` on its samples of (x, y).
+    """Train every client from its row of `given` on its samples of (x, y).
 
-    `memory` and `sent` are what each client keeps and was sent, rows of trees; without
-    `memory` everyone begins afresh. `largest` bounds how many clients train at once
-    (all that fit). `precision` is float32, or tf32 or bf16 for speed. `kept` carries
-    what the next call with the same model and data can use again. Inputs are not
-    modified.
+    Without a state in `given` everyone begins afresh. `largest` bounds how many clients
+    train at once (all that fit). `precision` is float32, or tf32 or bf16 for speed.
+    `kept` carries what the next call with the same model and data can use again. Inputs
+    are not modified.
     """
     _check(cohort, x, engine, largest, precision)
     if engine == "auto":
         engine = choose_engine(model, len(cohort), x)
     kept = {} if kept is None else kept
     network = _network(model, precision == "bf16", kept)
-    given = ClientInput(start, memory or {}, sent or {})
-    if memory is None and local.remembers:
-        given = ClientInput(
-            start, first_memories(network, local, given), given.broadcast
-        )
+    if not given.state:
+        state = first_states(network, training, rule, given)
+        given = ClientInput(given.start, state, given.broadcast)
     rank = list(range(len(cohort)))
     if engine == "stacked":
-        counts = count_steps(cohort, local).tolist()
+        counts = count_steps(cohort, training).tolist()
         rank.sort(key=lambda k: (-counts[k], cohort[k].key))
 
     def play(rows: list[int]) -> Trained:
-        plan = make_plan([cohort[k] for k in rows], local)
-        here = given.of(as_slice(rows))
+        plan = make_plan([cohort[k] for k in rows], training)
+        here, how = given.of(as_slice(rows)), (training, rule)
         if engine == "looped":
-            done = train_looped(network, x, y, plan, here, local)
+            done = train_looped(network, x, y, plan, here, *how)
         elif x.device.type == "cuda":
-            done = captured(network, x, y, plan, here, local, kept).play(plan, here)
+            done = captured(network, x, y, plan, here, *how, kept).play(plan, here)
         else:
-            done = StackedCohort(network, x, y, local).play(plan, here)
-        return Trained(done[0], done[2], plan.steps, done[1])
+            done = StackedCohort(network, x, y, *how).play(plan, here)
+        models, states, uploads, loss = done
+        return Trained(models, loss, plan.steps, states, uploads)
 
     with _arithmetic(precision, x.device):
         if largest is None:
             largest = 256
             if x.device.type == "cuda" and engine == "stacked":
-                largest = affordable(play, rank, kept, (id(model), local))
+                key = (id(model), training, rule)
+                largest = affordable(play, rank, kept, key)
         parts = in_parts(play, rank, largest, kept)
     whole = _joined(parts)
     if rank == sorted(rank):
@@ -123,20 +125,19 @@ def _network(model: nn.Module, bf16: bool, kept: dict) -> Network:
     networks = kept.setdefault("networks", {})
     key = (id(model), bf16)
     if key not in networks:
-        networks[key] = Network(model, bf16)
+        networks[key] = Network(model, training=True, bf16=bf16)
     return networks[key]
 
 
 def _joined(parts: list[Trained]) -> Trained:
     if len(parts) == 1:
         return parts[0]
-
-    def trees(kind: str) -> Tree:
-        rows = [getattr(part, kind) for part in parts]
-        return {n: torch.cat([tree[n] for tree in rows]) for n in rows[0]}
-
     loss, steps = (torch.cat([getattr(p, n) for p in parts]) for n in ("loss", "steps"))
-    return Trained(trees("states"), loss, steps, trees("memory"))
+    states, kept, uploads = (
+        concat([getattr(part, kind) for part in parts])
+        for kind in ("states", "kept", "uploads")
+    )
+    return Trained(states, loss, steps, kept, uploads)
 
 
 def _check(cohort, x: Tensor, engine: str, largest: int | None, precision: str) -> None:

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import ClientInput, Local
-from fedlab_core.engine.network import Network
+from fedlab_core.client import ClientInput, Rule, Training
 from fedlab_core.engine.plan import Plan
-from fedlab_core.engine.stacked import Gave, StackedCohort
+from fedlab_core.engine.stacked import StackedCohort
+from fedlab_core.engine.step import Gave
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree, copied
 
 Replay = Callable[[], None]
@@ -51,8 +52,8 @@ class Captured:
             self.stage.load(plan, given)
         for turn in turns:
             self.replays[turn]()
-        states, memory, loss = self.stage.unload(plan)
-        return copied(states), copied(memory), loss
+        models, states, uploads, loss = self.stage.unload(plan)
+        return copied(models), copied(states), copied(uploads), loss
 
     def _turn(self, active: int) -> tuple[int, bool]:
         size = min(s for s in self.sizes if s >= active)
@@ -63,7 +64,7 @@ class Captured:
         stage, device = self.stage, self.stage.x.device
         tables = {n: self._roomy(table) for n, table in every.items()} | once
         if not stage.trees:
-            fixed = {n: copied(trees[n]) for n in ("start", "sent")}
+            fixed = {n: copied(trees[n]) for n in ("start", "broadcast")}
             stage.trees = trees | fixed
             stage.tables = {n: table.to(device) for n, table in tables.items()}
             return
@@ -111,7 +112,8 @@ def captured(
     y: Tensor,
     plan: Plan,
     given: ClientInput,
-    local: Local,
+    training: Training,
+    rule: Rule,
     kept: dict,
 ) -> Captured:
     """The stage for such a cohort: one that an earlier round left, or a new one."""
@@ -121,12 +123,12 @@ def captured(
     scheduled = isinstance(plan.lr, Tensor)
     precision = torch.get_float32_matmul_precision()
     data = (id(network), id(x), id(y), precision)
-    key = (*data, local, longest, plan.full, scheduled, *form)
+    key = (*data, training, rule, longest, plan.full, scheduled, *form)
     stages = kept.setdefault("stages", {})
     if key not in stages:
         while len(stages) >= _STAGES:
             del stages[next(iter(stages))]  # the oldest
-        stage = StackedCohort(network, x, y, local)
+        stage = StackedCohort(network, x, y, training, rule)
         stages[key] = Captured(stage, len(plan.steps), longest, CudaGraphs())
     return stages[key]
 

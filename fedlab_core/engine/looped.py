@@ -10,11 +10,11 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local
+from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.engine import step as one
-from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
-from fedlab_core.tree import Tree, copied, stack
+from fedlab_core.models.network import Network, numbers
+from fedlab_core.tree import copied, stack
 
 _LAST = torch.channels_last
 
@@ -25,9 +25,10 @@ def train_looped(
     y: Tensor,
     plan: Plan,
     given: ClientInput,
-    local: Local,
-) -> tuple[Tree, Tree, Tensor]:
-    """The cohort's states, memories and mean losses."""
+    training: Training,
+    rule: Rule,
+) -> one.Gave:
+    """The cohort's models, what each client keeps and sends, and mean losses."""
     clients = len(plan.steps)
     cores = torch.get_num_threads()
     workers = min(cores, clients) if x.device.type == "cpu" else 1
@@ -37,18 +38,19 @@ def train_looped(
             one_of_them.model.to(memory_format=_LAST)  # pyright: ignore
         networks.put(one_of_them)
 
-    states = {n: torch.empty(w.shape).to(w) for n, w in given.start.items()}
-    kept: dict[int, tuple[Tree, Tensor]] = {}
+    models = {n: torch.empty(w.shape).to(w) for n, w in given.start.items()}
+    rest: dict[int, list] = {}
 
     def train(k: int) -> None:
         network = networks.get()
         try:
             with torch.enable_grad():
-                done = _train_one(network, x, y, plan, k, given.of(k), local)
-            state, memory, loss = done
-            for name, w in state.items():
-                states[name][k] = w
-            kept[k] = memory, loss
+                mine = given.of(k)
+                model, *rest[k] = _train_one(
+                    network, x, y, plan, k, mine, training, rule
+                )
+            for name, w in model.items():
+                models[name][k] = w
         finally:
             networks.put(network)
 
@@ -62,8 +64,8 @@ def train_looped(
                 list(pool.map(train, longest_first))
         finally:
             torch.set_num_threads(cores)
-    memories, losses = zip(*(kept[k] for k in range(clients)), strict=True)
-    return states, stack(memories), torch.stack(losses)
+    kept, sent, losses = zip(*(rest[k] for k in range(clients)), strict=True)
+    return models, stack(kept), stack(sent), torch.stack(losses)
 
 
 def _alone() -> None:
@@ -81,15 +83,16 @@ def _train_one(
     plan: Plan,
     k: int,
     given: ClientInput,
-    local: Local,
-) -> tuple[Tree, Tree, Tensor]:
+    training: Training,
+    rule: Rule,
+) -> one.Gave:
     live = network.live
     begun, buffers = network.split(given.start)
     with torch.no_grad():
         for name, w in live.items():
             w.copy_(begun[name])
-    own, velocity, kept = one.unpack(given.state, begun, local)
-    buffers |= kept
+    own, velocity, statistics = one.unpack(given.state, begun, training)
+    buffers |= statistics
     velocity = {n: v.clone() for n, v in velocity.items()}
     steps, real = int(plan.steps[k]), plan.real[:, k].tolist()
     at, marks = plan.at[:, k].to(x.device), plan.marks(k).to(x.device)
@@ -101,23 +104,26 @@ def _train_one(
     for t in range(steps):
         here, mark = at[t, : real[t]], marks[t]
         images = x[here]
-        if local.augment:
-            images = local.augment(images, mark)
+        if training.augment:
+            images = training.augment(images, mark)
         batch = Batch(images.contiguous(memory_format=format), y[here], none, mark)
-        loss, buffers, changes = network.value(local.loss, live, buffers, batch, given)
+        loss, buffers, changes = one.value_of(
+            network, rule, live, buffers, batch, given
+        )
         found = torch.autograd.grad(loss, ws, materialize_grads=True)
         grads = dict(zip(names, found, strict=True))
         with torch.no_grad():
-            grads = one.corrected(local, grads, live, given, clients=False)
+            grads = one.corrected(training, rule, grads, live, given, clients=False)
             lr = float(plan.lr[t, k]) if isinstance(plan.lr, Tensor) else plan.lr
-            push = one.pushed(local, live, given, clients=False)
-            one.descend(live, grads, velocity, lr, local, push=push)
+            push = one.pushed(rule, live, given, clients=False)
+            one.descend(live, grads, velocity, lr, training, push=push)
         if changes:
             given = ClientInput(given.start, given.state | changes, given.broadcast)
         total += loss.detach()
     with torch.no_grad():
         params = {n: w.detach() for n, w in live.items()}
         count, lr_sum = plan.steps[k].to(x.device), plan.lr_sum[k].to(total)
-        own = one.remembered(local, given.state, params, given, count, lr_sum, False)
-    memory = copied(one.pack(own, velocity, buffers, local))  # not the live parameters
-    return params | buffers, memory, total / max(steps, 1)
+        own, upload = one.finished(rule, params, given, count, lr_sum, clients=False)
+    kept = one.pack(own, velocity, buffers, training)
+    # copies, as the live parameters go on to train the next client
+    return params | buffers, copied(kept), copied(upload), total / max(steps, 1)

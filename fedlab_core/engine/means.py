@@ -1,41 +1,17 @@
 """Means over clients' samples, without training: what a client reports of its data."""
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
+from fedlab_core.client import Quantity
 from fedlab_core.engine.plan import Client
 from fedlab_core.keys import fold, keys_of, random_bits
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree, stack, take, tree_map
 
 _SLICE, _DRAW = 2048, 4  # a key's use, beside those of `plan`
-
-
-class EvalNetwork:
-    """The network in evaluation mode, whole or in its two parts (`local.Net`)."""
-
-    def __init__(self, model: nn.Module):
-        self.model = copy.deepcopy(model).eval() if model.training else model
-
-    def __call__(self, params: Tree, x: Tensor) -> Tensor:
-        return functional_call(self.model, params, (x,))
-
-    def features(self, params: Tree, x: Tensor) -> Tensor:
-        return self._part("features", params, x)
-
-    def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
-        return self._part("head", params, h)
-
-    def _part(self, name: str, params: Tree, x: Tensor) -> Tensor:
-        inside = {
-            n.removeprefix(f"{name}."): w
-            for n, w in params.items()
-            if n.startswith(f"{name}.")
-        }
-        return functional_call(self.model.get_submodule(name), inside, (x,))
 
 
 @torch.no_grad()
@@ -45,7 +21,7 @@ def client_means(
     x: Tensor,
     y: Tensor,
     cohort: Sequence[Client],
-    of: Callable[[EvalNetwork, Tree, Tensor, Tensor], Tree],
+    of: Quantity,
     batch: int | None = None,
 ) -> Tree:
     """The mean of `of` over each client's samples, under its row of `states`.
@@ -53,7 +29,7 @@ def client_means(
     `of` gives one value a sample, by name. With `batch`, the mean is over so many of
     a client's samples, drawn by its key.
     """
-    net = EvalNetwork(model)
+    net = Network(model)
     rows = []
     for k, client in enumerate(cohort):
         mine = client.indices if batch is None else _some(client, batch)

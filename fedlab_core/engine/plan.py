@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local, Range, bounds
+from fedlab_core.client import Training
+from fedlab_core.client.training import Range, bounds
 from fedlab_core.keys import bits_at, fold, keys_of, uniform
 
 # What a key is for.
@@ -68,44 +69,46 @@ class Plan:
         return bool((self.real[taken] == self.at.shape[2]).all())
 
 
-def count_steps(clients: Sequence[Client], local: Local) -> Tensor:
+def count_steps(clients: Sequence[Client], training: Training) -> Tensor:
     """How many steps each client takes in this round."""
     keys = keys_of(torch.tensor([c.key for c in clients]))
     sizes = torch.tensor([len(c.indices) for c in clients])
-    per_epoch = _batches(sizes, local)
-    if local.iterations is None:
-        steps = local.epochs * per_epoch
+    per_epoch = _batches(sizes, training)
+    if training.iterations is None:
+        steps = training.epochs * per_epoch
     else:
-        drawn = _draw(fold(keys, _ITERATIONS), local.iterations)
+        drawn = _draw(fold(keys, _ITERATIONS), training.iterations)
         steps = torch.where(per_epoch > 0, drawn, 0)
-    if local.cap is not None:
-        steps = torch.minimum(steps, _draw(fold(keys, _CAP), local.cap))
+    if training.cap is not None:
+        steps = torch.minimum(steps, _draw(fold(keys, _CAP), training.cap))
     return steps
 
 
-def make_plan(clients: Sequence[Client], local: Local) -> Plan:
+def make_plan(clients: Sequence[Client], training: Training) -> Plan:
     """The plan of these clients; to be stacked, those with the most steps first."""
-    steps = count_steps(clients, local)
+    steps = count_steps(clients, training)
     keys = keys_of(torch.tensor([c.key for c in clients]))
-    longest, size = int(steps.max()), local.batch_size
+    longest, size = int(steps.max()), training.batch_size
     at = torch.zeros(longest, len(clients), size, dtype=torch.int64)
     real = torch.zeros(longest, len(clients), dtype=torch.int64)
-    step, client, place, sample = _shuffled(clients, fold(keys, _ORDER), steps, local)
+    step, client, place, sample = _shuffled(
+        clients, fold(keys, _ORDER), steps, training
+    )
     at[step, client, place] = sample
     real.index_put_((step, client), torch.ones_like(step), accumulate=True)
-    lr, lr_sum = _rates(clients, local, steps, longest)
+    lr, lr_sum = _rates(clients, training, steps, longest)
     return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
 
 
-def batch_order(client: Client, local: Local) -> list[Tensor]:
+def batch_order(client: Client, training: Training) -> list[Tensor]:
     """The samples of each of a client's mini-batches, in the order it meets them."""
-    plan = make_plan([client], local)
+    plan = make_plan([client], training)
     return [at[:n] for at, n in zip(plan.at[:, 0], plan.real[:, 0], strict=True)]
 
 
-def _batches(sizes: Tensor, local: Local) -> Tensor:
-    whole, rest = sizes // local.batch_size, sizes % local.batch_size
-    return whole + ((rest > 0) & (not local.drop_last))
+def _batches(sizes: Tensor, training: Training) -> Tensor:
+    whole, rest = sizes // training.batch_size, sizes % training.batch_size
+    return whole + ((rest > 0) & (not training.drop_last))
 
 
 def _draw(keys: Tensor, between: Range) -> Tensor:
@@ -114,7 +117,7 @@ def _draw(keys: Tensor, between: Range) -> Tensor:
 
 
 def _shuffled(
-    clients: Sequence[Client], keys: Tensor, steps: Tensor, local: Local
+    clients: Sequence[Client], keys: Tensor, steps: Tensor, training: Training
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Where every sample goes: its step, client, place in the mini-batch, and index.
 
@@ -122,7 +125,7 @@ def _shuffled(
     the epoch's key, shuffles every stretch within itself.
     """
     sizes = torch.tensor([len(c.indices) for c in clients])
-    per_epoch = _batches(sizes, local)
+    per_epoch = _batches(sizes, training)
     epochs = -(-steps // per_epoch.clamp(min=1))
     whose = torch.arange(len(clients)).repeat_interleave(epochs)
     epoch = _count_up(epochs)
@@ -133,10 +136,10 @@ def _shuffled(
     client = whose[stretch]
     first = sizes.cumsum(0) - sizes
     sample = torch.cat([c.indices for c in clients])[first[client] + rank[order]]
-    step = epoch[stretch] * per_epoch[client] + rank // local.batch_size
-    kept = rank < per_epoch[client] * local.batch_size
+    step = epoch[stretch] * per_epoch[client] + rank // training.batch_size
+    kept = rank < per_epoch[client] * training.batch_size
     kept &= step < steps[client]
-    return step[kept], client[kept], (rank % local.batch_size)[kept], sample[kept]
+    return step[kept], client[kept], (rank % training.batch_size)[kept], sample[kept]
 
 
 def _count_up(lengths: Tensor) -> Tensor:
@@ -146,15 +149,15 @@ def _count_up(lengths: Tensor) -> Tensor:
 
 
 def _rates(
-    clients: Sequence[Client], local: Local, steps: Tensor, longest: int
+    clients: Sequence[Client], training: Training, steps: Tensor, longest: int
 ) -> tuple[Tensor | float, Tensor]:
-    if local.schedule is None and all(c.lr is None for c in clients):
-        return local.lr, local.lr * steps.double()
-    own = [local.lr if c.lr is None else c.lr for c in clients]
+    if training.schedule is None and all(c.lr is None for c in clients):
+        return training.lr, training.lr * steps.double()
+    own = [training.lr if c.lr is None else c.lr for c in clients]
     t = torch.arange(longest, dtype=torch.float64)[:, None]
     lr = torch.tensor(own, dtype=torch.float64).expand(longest, -1)
-    if local.schedule:
+    if training.schedule:
         rounds = torch.tensor([c.key[1] for c in clients], dtype=torch.float64)
-        lr = lr * local.schedule(rounds + t / steps.clamp(min=1))
+        lr = lr * training.schedule(rounds + t / steps.clamp(min=1))
     lr = torch.where(t < steps, lr, 0.0)
     return lr, lr.sum(0)

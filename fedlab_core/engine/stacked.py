@@ -8,25 +8,26 @@ the steps are called one by one, each on exactly the clients that have steps lef
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local
+from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.engine import step as one
-from fedlab_core.engine.network import Network, numbers
 from fedlab_core.engine.plan import Plan
+from fedlab_core.models.network import Network, numbers
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, gradient, with_grad
-
-Gave = tuple[Tree, Tree, Tensor]
 
 
 class StackedCohort:
     """A cohort's tensors, and the step that trains them in place."""
 
-    def __init__(self, network: Network, x: Tensor, y: Tensor, local: Local):
-        self.network, self.x, self.y, self.local = network, x, y, local
+    def __init__(
+        self, network: Network, x: Tensor, y: Tensor, training: Training, rule: Rule
+    ):
+        self.network, self.x, self.y = network, x, y
+        self.training, self.rule = training, rule
         self.value = torch.vmap(self._value)
         self.trees: dict[str, Tree] = {}
         self.tables: Tree = {}
 
-    def play(self, plan: Plan, given: ClientInput) -> Gave:
+    def play(self, plan: Plan, given: ClientInput) -> one.Gave:
         """A round, from what the cohort was given to what it gave."""
         self.load(plan, given)
         for n in plan.active:
@@ -36,7 +37,7 @@ class StackedCohort:
     def load(self, plan: Plan, given: ClientInput) -> None:
         """Take a cohort up: a copy of its own of everything that a step changes."""
         begun, buffers = self.network.split(given.start)
-        own, velocity, kept = one.unpack(given.state, begun, self.local)
+        own, velocity, kept = one.unpack(given.state, begun, self.training)
         like = numbers(self.x, begun)
         changing = {
             "params": self._laid_out(begun),
@@ -45,7 +46,7 @@ class StackedCohort:
             "own": copied(own),
             "total": {"loss": like.new_zeros(len(plan.steps))},
         }
-        fixed = {"start": given.start, "sent": given.broadcast}
+        fixed = {"start": given.start, "broadcast": given.broadcast}
         every = {"at": plan.at, "weight": plan.weight(like.dtype)}
         every["marks"] = plan.marks(slice(None))
         if isinstance(plan.lr, Tensor):
@@ -72,20 +73,20 @@ class StackedCohort:
 
     def step(self, n: int, gated: bool = False) -> None:
         """Train the first n clients; if `gated`, those of them that have steps left."""
-        tables, local = self.tables, self.local
+        tables, training, rule = self.tables, self.training, self.rule
         t = tables["t"]
         at, weight, marks = (
             tables[name].index_select(0, t)[0, :n] for name in ("at", "weight", "marks")
         )
         x, y = self.x[at], self.y[at]
-        if local.augment:
-            x = local.augment(x, marks)
+        if training.augment:
+            x = training.augment(x, marks)
         first = {
             name: {key: v[:n] for key, v in tree.items()}
             for name, tree in self.trees.items()
         }
         params = with_grad(first["params"])
-        given = ClientInput(first["start"], first["own"], first["sent"])
+        given = ClientInput(first["start"], first["own"], first["broadcast"])
         with torch.enable_grad():
             loss, (buffers, changes) = self.value(
                 params, first["buffers"], (x, y, weight, marks), vars(given)
@@ -93,34 +94,42 @@ class StackedCohort:
             grads = gradient(loss.sum(), params)
         active = t < tables["steps"][:n] if gated else None
         with torch.no_grad():
-            grads = one.corrected(local, grads, first["params"], given, clients=True)
-            lr = local.lr
+            params = first["params"]
+            grads = one.corrected(training, rule, grads, params, given, clients=True)
+            lr = training.lr
             if "lr" in tables:
                 lr = tables["lr"].index_select(0, t)[0, :n]
-            push = one.pushed(local, first["params"], given, clients=True)
-            one.descend(
-                first["params"], grads, first["velocity"], lr, local, active, push
-            )
+            push = one.pushed(rule, params, given, clients=True)
+            velocity = first["velocity"]
+            one.descend(params, grads, velocity, lr, training, active, push)
             one.overwrite(first["buffers"], buffers, active)
             one.overwrite(first["own"], changes, active)
             sofar = first["total"]
             one.overwrite(sofar, {"loss": sofar["loss"] + loss.detach()}, active)
             t.add_(1)
 
-    def unload(self, plan: Plan) -> Gave:
+    def unload(self, plan: Plan) -> one.Gave:
         """Give up what the round gave; it stays what it is when the next one begins."""
-        trees, local = self.trees, self.local
+        trees = self.trees
         params = {n: w.contiguous() for n, w in trees["params"].items()}
         buffers = trees["buffers"]
-        given = ClientInput(trees["start"], trees["own"], trees["sent"])
+        given = ClientInput(trees["start"], trees["own"], trees["broadcast"])
         steps, lr_sum = self.tables["steps"], plan.lr_sum.to(numbers(self.x, params))
-        own = one.remembered(local, given.state, params, given, steps, lr_sum, True)
-        memory = one.pack(own, trees["velocity"], buffers, local)
-        return params | buffers, memory, trees["total"]["loss"] / steps.clamp(min=1)
+        own, upload = one.finished(
+            self.rule, params, given, steps, lr_sum, clients=True
+        )
+        state = one.pack(own, trees["velocity"], buffers, self.training)
+        loss = trees["total"]["loss"] / steps.clamp(min=1)
+        return params | buffers, state, upload, loss
 
     def _value(self, params: Tree, buffers: Tree, batch, given):
         """One client's loss, and what its mini-batch changed besides."""
-        loss, new, changes = self.network.value(
-            self.local.loss, params, buffers, Batch(*batch), ClientInput(**given)
+        loss, new, changes = one.value_of(
+            self.network,
+            self.rule,
+            params,
+            buffers,
+            Batch(*batch),
+            ClientInput(**given),
         )
         return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)

@@ -1,14 +1,14 @@
 """BatchNorm's running statistics, measured again on given data.
 
 There are three policies: *average* (clients start from the server's, which are averaged
-like parameters), *local* (`Local.statistics="local"`: each client goes on with its own)
-and *re-estimated*, here: a server measures them on data that it has.
+like parameters), *local* (`Training.statistics="local"`: each client goes on with its
+own) and *re-estimated*, here: a server measures them on data that it has.
 """
 
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.engine.network import Network
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree
 
 
@@ -21,7 +21,7 @@ def reestimate(
     The variance is the mean over the mini-batches of their unbiased variance, as in
     PyTorch's BatchNorm with `momentum=None`. Dropout is off.
     """
-    network = Network(model)
+    network = Network(model, training=True)
     if not network.norms:
         return states
     network.model.eval()
@@ -30,12 +30,8 @@ def reestimate(
         norm.momentum = 1.0  # what it leaves is this mini-batch's own
 
     def measured(state: Tree, part: Tensor) -> Tree:
-        torch.func.functional_call(network.model, state, (part,))
-        return {
-            f"{name}.{buffer}": v
-            for name, norm in network.norms.items()
-            for buffer, v in norm.take_fresh().items()
-        }
+        network(state, part)
+        return network.take_fresh()
 
     found: Tree = {}
     for part in x.split(batch_size):

@@ -1,56 +1,64 @@
-"""What both engines share: the step of SGD, and what a client keeps for itself."""
+"""What both engines share: a step of SGD, and what a client keeps and sends."""
 
 # pyright: reportPrivateImportUsage=false
 # torch._foreach_* work on many tensors in one call; torch.optim is built on them.
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import ClientInput, Local
-from fedlab_core.engine.network import Network
+from fedlab_core.client import Batch, ClientInput, Rule, Training
+from fedlab_core.errors import require
+from fedlab_core.models.network import Network, numbers
 from fedlab_core.tree import Tree
 
-# What the engine keeps in a client's memory beside what its rule keeps there.
+# What the engine keeps in a client's state beside what its rule keeps there.
 _VELOCITY, _STATISTICS = "velocity/", "statistics/"
+Gave = tuple[Tree, Tree, Tree, Tensor]  # models, states, uploads, mean losses
 _EPSILON = 1e-8  # of RMSProp, as in PyTorch
 
 
-def first_memories(network: Network, local: Local, given: ClientInput) -> Tree:
+def first_states(
+    network: Network, training: Training, rule: Rule, given: ClientInput
+) -> Tree:
     """What clients keep before they first take part, row by row."""
     params, buffers = network.split(given.start)
-    memory: Tree = {}
-    if local.memory:
-        memory = dict(torch.vmap(local.memory)(given.start, given.broadcast))
-    if local.keep_velocity:
-        memory |= {_VELOCITY + n: torch.zeros_like(w) for n, w in params.items()}
-    if local.statistics == "local":
-        memory |= {_STATISTICS + n: b for n, b in buffers.items()}
-    return memory
+    state: Tree = {}
+    if rule.begin:
+        state = dict(torch.vmap(rule.begin)(given.start, given.broadcast))
+        ours = ", ".join(n for n in state if "/" in n)
+        require(not ours, f"begin gives {ours}: names with a / are the engine's")
+    velocity = _zeros(params) if training.keep_velocity else {}
+    return pack(state, velocity, buffers, training)
 
 
-def unpack(memory: Tree, params: Tree, local: Local) -> tuple[Tree, Tree, Tree]:
-    """The rule's own memory, the velocity to begin with, and the statistics kept."""
-    own = {n: v for n, v in memory.items() if "/" not in n}
-    velocity = _named(memory, _VELOCITY)
-    if (local.momentum or local.rmsprop is not None) and not velocity:
-        velocity = {n: torch.zeros_like(w) for n, w in params.items()}
-    return own, velocity, _named(memory, _STATISTICS)
+def unpack(state: Tree, params: Tree, training: Training) -> tuple[Tree, Tree, Tree]:
+    """The rule's own state, the velocity to begin with, and the statistics kept."""
+    own = {n: v for n, v in state.items() if "/" not in n}
+    velocity = _named(state, _VELOCITY)
+    if (training.momentum or training.rmsprop is not None) and not velocity:
+        velocity = _zeros(params)
+    return own, velocity, _named(state, _STATISTICS)
 
 
-def pack(own: Tree, velocity: Tree, buffers: Tree, local: Local) -> Tree:
-    """The memory to keep, from its three parts."""
-    memory = dict(own)
-    if local.keep_velocity:
-        memory |= {_VELOCITY + n: v for n, v in velocity.items()}
-    if local.statistics == "local":
-        memory |= {_STATISTICS + n: b for n, b in buffers.items()}
-    return memory
+def pack(own: Tree, velocity: Tree, buffers: Tree, training: Training) -> Tree:
+    """The state to keep, from its three parts."""
+    state = dict(own)
+    if training.keep_velocity:
+        state |= {_VELOCITY + n: v for n, v in velocity.items()}
+    if training.statistics == "local":
+        state |= {_STATISTICS + n: b for n, b in buffers.items()}
+    return state
 
 
-def _named(memory: Tree, prefix: str) -> Tree:
-    mine = {n: v for n, v in memory.items() if n.startswith(prefix)}
+def _zeros(params: Tree) -> Tree:
+    return {n: torch.zeros_like(w) for n, w in params.items()}
+
+
+def _named(state: Tree, prefix: str) -> Tree:
+    mine = {n: v for n, v in state.items() if n.startswith(prefix)}
     return {n.removeprefix(prefix): v for n, v in mine.items()}
 
 
@@ -72,7 +80,7 @@ def descend(
     grads: Tree,
     velocity: Tree,
     lr: Tensor | float,
-    local: Local,
+    training: Training,
     active: Tensor | None = None,
     push: Tree | None = None,
 ) -> None:
@@ -82,18 +90,18 @@ def descend(
     `push` holds is added to the step.
     """
     ws, moves = list(params.values()), list(grads.values())
-    if local.weight_decay:
-        moves = torch._foreach_add(moves, ws, alpha=local.weight_decay)
+    if training.weight_decay:
+        moves = torch._foreach_add(moves, ws, alpha=training.weight_decay)
     if velocity:
         vs = list(velocity.values())
         before = None if active is None else [v.clone() for v in vs]
-        if local.rmsprop is None:
-            torch._foreach_mul_(vs, local.momentum)
+        if training.rmsprop is None:
+            torch._foreach_mul_(vs, training.momentum)
             torch._foreach_add_(vs, moves)
             moves_now = vs
         else:
-            torch._foreach_mul_(vs, local.rmsprop)
-            torch._foreach_addcmul_(vs, moves, moves, value=1 - local.rmsprop)
+            torch._foreach_mul_(vs, training.rmsprop)
+            torch._foreach_addcmul_(vs, moves, moves, value=1 - training.rmsprop)
             roots = torch._foreach_add(torch._foreach_sqrt(vs), _EPSILON)
             moves_now = torch._foreach_div(moves, roots)
         if active is not None and before is not None:
@@ -122,57 +130,98 @@ def _where(active: Tensor, new: list[Tensor], old: list[Tensor]) -> list[Tensor]
     ]
 
 
+def value_of(
+    network: Network,
+    rule: Rule,
+    params: Tree,
+    buffers: Tree,
+    batch: Batch,
+    given: ClientInput,
+) -> tuple[Tensor, Tree, Tree]:
+    """One client's loss, the buffers after it, and what changes in its state.
+
+    A batch without padding has no weights: empty.
+    """
+    if not batch.weight.numel():
+        n, like = len(batch.x), numbers(batch.x, params)
+        weight = like.new_full((n,), 1 / n)
+    else:
+        weight = batch.weight
+    full = Batch(batch.x, batch.y, weight, batch.key)
+    kind = batch.x.device.type
+    with (
+        network.training_on(params, buffers, batch.weight, batch.key) as bound,
+        torch.autocast(kind, torch.bfloat16, network.bf16, cache_enabled=False),
+    ):
+        found = rule.loss(network, params, full, given)
+    number, changes = found if isinstance(found, tuple) else (found, {})
+    new = sorted(set(changes) - set(given.state))
+    require(not new, f"loss changes the state {new}, which begin does not know")
+    return number, bound.buffers, {n: x.detach() for n, x in changes.items()}
+
+
 def corrected(
-    local: Local, grads: Tree, params: Tree, given: ClientInput, clients: bool
+    training: Training,
+    rule: Rule,
+    grads: Tree,
+    params: Tree,
+    given: ClientInput,
+    clients: bool,
 ) -> Tree:
     """What the rule's correction and clipping make of a gradient."""
-    if local.gradient:
-        rule = over_clients(local.gradient) if clients else local.gradient
-        grads = rule(grads, params, given)
-    return clipped(grads, local.clip, clients) if local.clip else grads
+    if rule.gradient:
+        hook = over_clients(rule.gradient) if clients else rule.gradient
+        grads = hook(grads, params, given)
+    return clipped(grads, training.clip, clients) if training.clip else grads
 
 
-def pushed(
-    local: Local, params: Tree, given: ClientInput, clients: bool
-) -> Tree | None:
+def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree | None:
     """What the rule adds to a step after momentum."""
-    if not local.push:
+    if not rule.push:
         return None
-    rule = over_clients(local.push) if clients else local.push
-    return rule(params, given)
+    hook = over_clients(rule.push) if clients else rule.push
+    return hook(params, given)
 
 
-def remembered(
-    local: Local,
-    own: Tree,
+def finished(
+    rule: Rule,
     params: Tree,
     given: ClientInput,
     steps: Tensor,
     lr_sum: Tensor,
     clients: bool,
-) -> Tree:
-    """The rule's memory after the round; a client without a step keeps what it had."""
-    if not local.finish:
-        return own
-    rule = over_clients(local.finish) if clients else local.finish
-    changes = rule(params, given, steps, lr_sum)
-    return own | {
-        n: torch.where(shape_like(steps > 0, v), v, own[n]) for n, v in changes.items()
+) -> tuple[Tree, Tree]:
+    """The rule's state after the round, and the upload.
+
+    A client without a step keeps the state that it had.
+    """
+    own = given.state
+    if not rule.finish:
+        return own, {}
+    hook = over_clients(rule.finish) if clients else rule.finish
+    state, upload = hook(params, given, steps, lr_sum)
+    new, sent = sorted(set(state) - set(own)), {n.split(".")[0] for n in upload}
+    require(not new, f"finish gives the state {new}, which begin does not know")
+    undeclared = ", ".join(sorted(sent - set(rule.sends)))
+    require(not undeclared, f"finish sends {undeclared}, which `sends` does not name")
+    stayed = {
+        n: torch.where(shape_like(steps > 0, v), v, own[n]) for n, v in state.items()
     }
+    return stayed, upload
 
 
-def over_clients(rule: Callable[..., Tree]) -> Callable[..., Tree]:
-    """A rule of one client, `ClientInput` its third or second argument, for all of them."""
+def over_clients(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of one client, its `ClientInput` wherever it comes, for all of them."""
 
     def run(*arguments):
         at = next(i for i, a in enumerate(arguments) if isinstance(a, ClientInput))
         given = arguments[at]
 
-        def one(start, memory, sent, *rest):
-            here = ClientInput(start, memory, sent)
+        def one(start, state, broadcast, *rest):
+            here = ClientInput(start, state, broadcast)
             return rule(*rest[:at], here, *rest[at:])
 
         rest = (*arguments[:at], *arguments[at + 1 :])
-        return torch.vmap(one)(given.start, given.memory, given.sent, *rest)
+        return torch.vmap(one)(given.start, given.state, given.broadcast, *rest)
 
     return run

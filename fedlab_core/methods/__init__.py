@@ -1,37 +1,20 @@
 """The methods, by name. A method is added by one file here and one line below."""
+# ruff: noqa: I001
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Rule
+
+# fmt: off
 from fedlab_core.methods import (
-    cfl,
-    distill,
-    ditto,
-    fedadam,
-    fedavg,
-    fedavgm,
-    fedcollab,
-    feddc,
-    feddisco,
-    feddyn,
-    fedimpro,
-    fedlaw,
-    fednova,
-    fedprox,
-    fesem,
-    finetune,
-    ifca,
-    kmeans,
-    moon,
-    per_fedavg,
-    pfedme,
-    qfedavg,
-    rfedavg,
-    scaffold,
+    cfl, distill, ditto, fedadam, fedavg, fedavgm, fedcollab, feddc, feddisco,
+    feddyn, fedimpro, fedlaw, fednova, fedprox, fesem, finetune, ifca, kmeans, moon,
+    per_fedavg, pfedme, qfedavg, rfedavg, scaffold,
 )
-from fedlab_core.rounds.method import Method
+# fmt: on
+from fedlab_core.rounds import Method
 
 
 @dataclass(frozen=True)
@@ -89,8 +72,8 @@ METHODS: dict[str, Entry] = {
 }
 
 
-def named_rule(local: Local) -> str:
+def named_rule(rule: Rule) -> str:
     """What a client minimises and how its steps are changed, in a word or two."""
-    rules = (local.loss, local.gradient, local.push)
-    names = [getattr(r, "__name__", type(r).__name__) for r in rules if r]
+    hooks = (rule.loss, rule.gradient, rule.push)
+    names = [getattr(h, "__name__", type(h).__name__) for h in hooks if h]
     return " + ".join(n.replace("_", "-").lower() for n in names)

@@ -22,15 +22,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
-from fedlab_core.methods.clustering import (
-    all_in_one,
-    trained_only,
-)
+from fedlab_core.methods.clustering import all_in_one, trained_only
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import coherence
-from fedlab_core.rounds.method import GroupOf, Groups, Method, Regrouping, Weigh
+from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh
 from fedlab_core.tree import Tree, flatten, take
 
 LINKAGES = ("complete", "single")
@@ -86,8 +83,8 @@ class SplitInTwo:
         group_of, parents = list(now.group_of), list(range(len(now.before)))
         if now.key[1] < self.after:
             return group_of, parents
-        models = trained_only(now.world, now.models)
-        sizes = now.world.counts.sum(1)
+        models = trained_only(now.view, now.models)
+        sizes = now.sizes
         for g, before in enumerate(now.before):
             rows = [row for row, k in enumerate(now.ids) if now.group_of[k] == g]
             ids = [now.ids[row] for row in rows]
@@ -137,6 +134,8 @@ def CFL(
     return Groups("cfl", all_in_one, regroup=rule)
 
 
-def cfl(local: Local | None = None, weigh: Weigh | None = None, **options) -> Method:
+def cfl(
+    training: Training | None = None, weigh: Weigh | None = None, **options
+) -> Method:
     """Clustered federated learning; `options` are those of `CFL`."""
-    return fedavg(local, weigh, CFL(**options), "CFL")
+    return fedavg(training, weigh, CFL(**options), "CFL")

@@ -1,7 +1,7 @@
-"""What methods that form groups share: distances of clients, k-means, and moving them.
+"""What methods that form groups share: distances of clients, k-means, moving them.
 
-Users are `ifca`, `cfl`, `fesem` and `kmeans`. In all of them an absent client stays in its
-group. The `bytes` of a history count one model a round each way.
+Users are `ifca`, `cfl`, `fesem` and `kmeans`. In all of them an absent client stays in
+its group. The `bytes` of a history count one model a round each way.
 """
 
 from typing import Any
@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import local_only
 from fedlab_core.metrics import coherence
-from fedlab_core.rounds.method import GroupOf
+from fedlab_core.rounds import GroupOf, ServerView, World
 from fedlab_core.rounds.play import run
-from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, flatten
 
 
@@ -34,19 +33,19 @@ def parameter_distances(states: Tree) -> Tensor:
 
 
 def trained_alone(
-    world: World, local: Local | None = None, rounds: int = 1, seed: int = 0
+    world: World, training: Training | None = None, rounds: int = 1, seed: int = 0
 ) -> Tree:
     """The models of clients that train alone from the same start, with a client axis.
 
     Parameters only. What the distances above are computed of, without a federation.
     """
-    history = run(world, local_only(local), rounds, seed, judge_every=rounds)
+    history = run(world, local_only(training), rounds, seed, judge_every=rounds)
     return trained_only(world, history.states)
 
 
-def trained_only(world: World, states: Tree) -> Tree:
+def trained_only(place: World | ServerView, states: Tree) -> Tree:
     """A state's parameters, without its statistics."""
-    return {n: w for n, w in states.items() if n in world.parameters}
+    return {n: w for n, w in states.items() if n in place.parameters}
 
 
 def all_in_one(world: World, seed: int) -> GroupOf:

@@ -21,14 +21,14 @@ from torch.nn import functional as F
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, keys_of, random_bits
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import World
 from fedlab_core.tree import Tree, add, gradient, take, with_grad
 
 Features = Callable[[Tensor], Tensor]
 _SPLIT, _BATCH, _FIRST = 0xD15C0, 0xD15C1, 0xD15C2  # what a key is for
 
 
-def pooled(side: int) -> Features:
+def pooled_pixels(side: int) -> Features:
     """Images averaged down to side x side pixels, as vectors."""
     require(side >= 1, f"side must be 1 or more, not {side}")
     return lambda x: F.adaptive_avg_pool2d(x, side).flatten(1)

@@ -3,25 +3,30 @@
     compose(rule="fedprox", weigh="feddisco", groups="fedcollab")
 
 is FedProx with FedDisco's weights, in FedCollab's coalitions. Every choice is named
-after a method that makes it (see `METHODS`); what is not said is as with the rule.
+after a method that makes it (see `METHODS`), weights also by their own name (`WEIGHS`);
+what is not said is as with the rule. The command line and the ledger make their methods
+here, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods import METHODS
-from fedlab_core.rounds.method import Method
+from fedlab_core.methods.fedavg import BySize, Equal
+from fedlab_core.methods.feddisco import Disco
+from fedlab_core.rounds import Method
 
 CHOICES = ("weigh", "server", "groups", "personal")
+WEIGHS: dict[str, Callable] = {"size": BySize, "equal": Equal, "disco": Disco}
 
 Options = Mapping[str, Mapping[str, Any]]
 
 
 def compose(
-    local: Local | None = None,
+    training: Training | None = None,
     *,
     rule: str = "fedavg",
     weigh: str | None = None,
@@ -33,7 +38,7 @@ def compose(
     """The method `rule`, with choices of other methods in place of its own.
 
     Args:
-        local: how every one of them trains.
+        training: how clients step in every one of them.
         options: of the methods by what they were chosen for, for instance
             {"groups": {"C": 5}}.
 
@@ -45,22 +50,40 @@ def compose(
     taken = {choice: name for choice, name in chosen.items() if name is not None}
     strange = ", ".join(sorted(set(given) - {"rule", *taken}))
     require(not strange, f"options for {strange}: nothing was chosen for it")
-    base = _made("rule", rule, local, given)
-    others = {c: _made(c, name, local, given) for c, name in taken.items()}
-    kept = others["personal"].personal.kept if "personal" in others else None
+    base = named(rule, training, given.get("rule"), "rule")
+    parts: dict[str, Any] = {}
+    names = [base.name]
+    for choice, name in taken.items():
+        how = given.get(choice)
+        if choice == "weigh" and name in WEIGHS:
+            parts[choice] = _called(WEIGHS[name], f"weigh={name}", **(how or {}))
+            continue
+        donor = named(name, training, how, choice)
+        parts[choice] = getattr(donor, choice)
+        names.append(donor.name)
+    kept = parts["personal"].kept if "personal" in parts else None
     require(
         kept is None or personal == rule,
         f"personal={personal} is kept by its own local rule: choose rule={personal}",
     )
-    parts = {choice: getattr(made, choice) for choice, made in others.items()}
-    names = dict.fromkeys([base.name, *(made.name for made in others.values())])
-    return replace(base, name=" + ".join(names), **parts)
+    return replace(base, name=" + ".join(dict.fromkeys(names)), **parts)
 
 
-def _made(choice: str, name: str, local: Local | None, options: Options) -> Method:
+def named(
+    name: str,
+    training: Training | None = None,
+    options: Mapping[str, Any] | None = None,
+    choice: str = "method",
+) -> Method:
+    """The method of a name, with its options; `choice` is what it was named for."""
     known = ", ".join(METHODS)
     require(name in METHODS, f"unknown {choice}={name!r}: choose from {known}")
+    make = METHODS[name].make
+    return _called(make, f"{choice}={name}", training, **(options or {}))
+
+
+def _called(make: Callable[..., Any], said: str, *arguments, **options) -> Any:
     try:
-        return METHODS[name].make(local, **options.get(choice, {}))
+        return make(*arguments, **options)
     except TypeError as error:
-        raise InputError(f"{choice}={name}: {error}") from None
+        raise InputError(f"{said}: {error}") from None

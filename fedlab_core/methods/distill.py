@@ -33,32 +33,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Loss, Net, cross_entropy
-from fedlab_core.engine import Client, batch_order, reestimate
-from fedlab_core.engine.network import shared
+from fedlab_core.client import Batch, ClientInput, Loss, Net, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.metrics import logits
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import (
-    Tree,
-    copied,
-    gradient,
-    nest,
-    repeat,
-    subtree,
-    take,
-    weighted_sum,
-    with_grad,
+from fedlab_core.methods.server_steps import (
+    ServerSteps,
+    server_key,
+    statistics_of,
+    with_proxy,
 )
+from fedlab_core.models.network import Network
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
+from fedlab_core.tree import Tree, copied, nest, subtree, take, weighted_sum, with_grad
 
-_SERVER = 1 << 40  # no client has this number: the server's randomness is its own
 _STEPS, _SAMPLE = range(2)  # what a key is for
 _RATES = {"sgd": 0.08, "adam": 0.001}
 
@@ -116,8 +108,6 @@ class Distil:
     fit: Fit = Fit()
     spread: float = 0.1  # times the standard deviation, of FedBE's sample
     floor: float = 1e-5  # of its variance
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.teacher in ("mean", "bayes")
@@ -125,22 +115,14 @@ class Distil:
         sound = min(self.spread, self.floor) >= 0
         require(sound, f"spread={self.spread}, floor={self.floor}: must be 0 or more")
 
-    @property
-    def name(self) -> str:
-        return "FedDF" if self.teacher == "mean" else "FedBE"
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        world.proxy_set(self.name)
-        return ServerState(model)
-
     def __call__(self, now: Gathered) -> ServerState:
         average = weighted_sum(now.models, now.weights)
-        x, _ = now.world.proxy_set(self.name)
+        x, _ = now.view.proxy_set("the server")
         k = len(now.weights)
         teachers = [take(now.models, row) for row in range(k)]
         if self.teacher == "bayes":
             teachers += [average, average | sampled(now, self.spread, self.floor)]
-        wanted = _mean_logits(now.world, teachers, x).softmax(-1)
+        wanted = _mean_logits(now.view.model, teachers, x).softmax(-1)
         return _trained(now, average, divergence, x, wanted, self.fit)
 
 
@@ -149,17 +131,10 @@ class FineTune:
     """FedAvg's model is trained on the server's labels."""
 
     fit: Fit = Fit(epochs=2)
-    name: str = "Server-FT"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        world.proxy_set(self.name)
-        return ServerState(model)
 
     def __call__(self, now: Gathered) -> ServerState:
         average = weighted_sum(now.models, now.weights)
-        x, y = now.world.proxy_set(self.name)
+        x, y = now.view.proxy_set("the server")
         return _trained(now, average, cross_entropy, x, y, self.fit)
 
 
@@ -169,10 +144,11 @@ def divergence(net: Net, params: Tree, batch: Batch, given: ClientInput) -> Tens
     return batch.mean(F.kl_div(said, batch.y, reduction="none").sum(-1))
 
 
-def _mean_logits(world: World, teachers: list[Tree], x: Tensor) -> Tensor:
+def _mean_logits(model: nn.Module, teachers: list[Tree], x: Tensor) -> Tensor:
+    net = Network(model)
     with torch.no_grad():
         each = [
-            torch.cat([logits(world.model, state, part) for part in x.split(2048)])
+            torch.cat([net(state, part) for part in x.split(2048)])
             for state in teachers
         ]
     return torch.stack(each).mean(0)
@@ -184,10 +160,10 @@ def sampled(now: Gathered, spread: float = 0.1, floor: float = 1e-5) -> Tree:
     u_k, client k's move at unit length, has a mean and a variance over the members,
     all alike; the draw is mean + spread sd xi, times the mean length, from the start.
     """
-    key = fold(_key(now), _SAMPLE)
+    key = fold(keys_of(torch.tensor(server_key(now))), _SAMPLE)
     result = {}
     for i, (name, moves) in enumerate(now.moves().items()):
-        if name not in now.world.parameters:
+        if name not in now.view.parameters:
             continue
         flat = moves.flatten(1)
         lengths = torch.linalg.vector_norm(flat, dim=1)
@@ -200,63 +176,57 @@ def sampled(now: Gathered, spread: float = 0.1, floor: float = 1e-5) -> Tree:
     return result
 
 
-def _client(now: Gathered) -> tuple[int, int, int]:
-    seed, t, group = now.key
-    return seed, t, _SERVER + group
-
-
-def _key(now: Gathered) -> Tensor:
-    return keys_of(torch.tensor(_client(now)))
-
-
 def _trained(
     now: Gathered, state: Tree, loss: Loss, x: Tensor, y: Tensor, fit: Fit
 ) -> ServerState:
     """The state after some epochs on (x, y), in mini-batches of the server's own."""
-    network, nothing = shared(now.world.model), ClientInput({}, {}, {})
-    params, buffers = network.split(state)
-    params = with_grad(copied(params))
+    names = now.view.parameters
+    params = with_grad(copied({n: w for n, w in state.items() if n in names}))
+    buffers = {n: b for n, b in state.items() if n not in names}
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
     velocity = subtree(now.before.memory, "velocity") if kept else {}
     moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
-    plan = Local(epochs=fit.epochs, batch_size=fit.batch)
-    everything = Client(torch.arange(len(x)), _client(now))
-    batches = batch_order(everything, plan) if fit.epochs else []
-    marks = fold(fold(_key(now), _STEPS), torch.arange(len(batches))).to(x.device)
-    last, losses = -(-len(x) // fit.batch), []
-    for at, mark in zip(batches, marks, strict=True):
-        rows = at.to(x.device)
-        batch = Batch(x[rows], y[rows], x.new_zeros(0), mark)
-        value, buffers, _ = network.value(loss, params, buffers, batch, nothing)
-        with torch.no_grad():
-            for name, slope in gradient(value, params).items():
-                moves[name].step(slope, fit.rate)
-        losses.append(value.detach())
+    how = {"buffers": buffers, "loss": loss, "purpose": _STEPS}
+    steps = ServerSteps(now, x, y, fit.epochs, fit.batch, **how)
+    losses: list[Tensor] = []
+    for _ in range(fit.epochs):
+        losses = []
+        for batch in steps.epoch():
+            value, grads = steps.gradient(params, batch)
+            with torch.no_grad():
+                for name, slope in grads.items():
+                    moves[name].step(slope, fit.rate)
+            losses.append(value.detach())
     model = state | {n: w.detach() for n, w in params.items()}
-    if kept and batches:
+    if kept and losses:
         ran = {n: m for n, m in moves.items() if isinstance(m, Sgd)}
         velocity = {n: m.velocity for n, m in ran.items() if m.velocity is not None}
-    said = {"server_loss": float(torch.stack(losses[-last:]).mean())} if losses else {}
-    if fit.statistics == "running":
-        model |= buffers
-    elif fit.statistics == "reestimate":
-        model = take(reestimate(now.world.model, repeat(model, 1), x), 0)
+    said = {"server_loss": float(torch.stack(losses).mean())} if losses else {}
+    model = statistics_of(fit.statistics, now, model, steps.buffers, x)
     return ServerState(model, nest("velocity", velocity), metrics=said)
 
 
-def feddf(local: Local | None = None, **options) -> Method:
+def feddf(training: Training | None = None, **options) -> Method:
     """FedAvg, distilled from the clients' models; `options` are those of `Fit`."""
-    return fedavg(local, name="FedDF", server=Distil("mean", Fit(**options)))
+    step = Distil("mean", Fit(**options))
+    server = Server("FedDF", step, with_proxy("FedDF"))
+    return fedavg(training, name="FedDF", server=server)
 
 
 def fedbe(
-    local: Local | None = None, spread: float = 0.1, floor: float = 1e-5, **options
+    training: Training | None = None,
+    spread: float = 0.1,
+    floor: float = 1e-5,
+    **options,
 ) -> Method:
     """FedAvg, distilled from a Bayesian ensemble; `options` are those of `Fit`."""
-    server = Distil("bayes", Fit(**options), spread, floor)
-    return fedavg(local, name="FedBE", server=server)
+    step = Distil("bayes", Fit(**options), spread, floor)
+    server = Server("FedBE", step, with_proxy("FedBE"))
+    return fedavg(training, name="FedBE", server=server)
 
 
-def server_ft(local: Local | None = None, epochs: int = 2, **options) -> Method:
+def server_ft(training: Training | None = None, epochs: int = 2, **options) -> Method:
     """FedAvg, fine-tuned on the server's labels; `options` are those of `Fit`."""
-    return fedavg(local, name="Server-FT", server=FineTune(Fit(epochs, **options)))
+    step = FineTune(Fit(epochs, **options))
+    server = Server("Server-FT", step, with_proxy("Server-FT"))
+    return fedavg(training, name="Server-FT", server=server)

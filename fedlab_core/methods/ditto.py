@@ -5,7 +5,7 @@ Personalization".
 
 Symbols: lambda -> `lam`; v_k -> the model kept beside the group's.
 
-Algorithm: Alg. 1 -> `Personal(beside=...)` with `Tied`.
+Algorithm: Alg. 1 -> `Personal(own_model=...)` with `Tied`.
 
 Deviations from the paper:
 1. Who has not taken part yet is judged by the group's model.
@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
-from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, subtree
 
 
@@ -38,9 +38,9 @@ class Tied:
         )
 
 
-def ditto(local: Local | None = None, lam: float = 1.0) -> Method:
+def ditto(training: Training | None = None, lam: float = 1.0) -> Method:
     """FedAvg, and beside it a model of each client's own that stays near it."""
     require(lam >= 0, f"lam must be 0 or more, not {lam}")
-    method = fedavg(local, name="Ditto")
-    beside = replace(method.local, loss=Tied(lam))
-    return replace(method, personal=Personal("beside", own_model=beside))
+    method = fedavg(training, name="Ditto")
+    own = Personal("beside", own_model=Rule(loss=Tied(lam)))
+    return replace(method, personal=own)

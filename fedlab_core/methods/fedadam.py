@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedavgm import mean_and_move
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, nest, subtree
 
 
@@ -37,9 +36,6 @@ class ServerAdam:
     beta1: float = 0.9
     beta2: float = 0.99
     tau: float = 1e-5
-    name: str = "adam"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.lr > 0, f"lr must be above 0, not {self.lr}")
@@ -47,10 +43,6 @@ class ServerAdam:
             value = getattr(self, name)
             require(0 <= value < 1, f"{name} must be in [0, 1), not {value}")
         require(self.tau > 0, f"tau must be above 0, not {self.tau}")
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
-        return ServerState(model, nest("m", zero) | nest("v", zero))
 
     def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
@@ -63,6 +55,13 @@ class ServerAdam:
         return ServerState(model, nest("m", m) | nest("v", v))
 
 
-def fedadam(local: Local | None = None, lr: float = 0.01, **options) -> Method:
+def still(model: Tree, view: ServerView) -> ServerState:
+    """m = v = 0."""
+    zero = {n: torch.zeros_like(model[n]) for n in sorted(view.parameters)}
+    return ServerState(model, nest("m", zero) | nest("v", zero))
+
+
+def fedadam(training: Training | None = None, lr: float = 0.01, **options) -> Method:
     """FedAvg with Adam on the server; `options` are those of `ServerAdam`."""
-    return fedavg(local, name="FedAdam", server=ServerAdam(lr, **options))
+    server = Server("adam", ServerAdam(lr, **options), still)
+    return fedavg(training, name="FedAdam", server=server)

@@ -3,10 +3,10 @@
 Citation: McMahan et al. 2017, "Communication-Efficient Learning of Deep Networks from
 Decentralized Data".
 
-Symbols: n_k, share of all samples -> `BySize`; E -> `Local.epochs`; B ->
-`Local.batch_size`; eta -> `Local.lr`; w_k -> a row of `after`.
+Symbols: n_k, share of all samples -> `BySize`; E -> `Training.epochs`; B ->
+`Training.batch_size`; eta -> `Training.lr`; w_k -> a row of `Gathered.models`.
 
-Algorithm: Alg. 1, server -> `Average` with `BySize`; client update -> `Local`.
+Algorithm: Alg. 1, server -> `average` with `BySize`; client update -> `Training`.
 
 Deviations from the paper:
 1. The weights are renormalised over the round's participants, as everyone does.
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
-from fedlab_core.rounds.method import (
+from fedlab_core.client import PLAIN, Rule, Training
+from fedlab_core.rounds import (
     Gathered,
     Groups,
     Members,
@@ -30,8 +30,7 @@ from fedlab_core.rounds.method import (
     everyone,
     nobody,
 )
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, weighted_sum
+from fedlab_core.tree import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -58,33 +57,27 @@ class Equal:
         return torch.full((k,), 1 / k, dtype=torch.float64)
 
 
-@dataclass(frozen=True)
-class Average:
+def average(now: Gathered) -> ServerState:
     """w <- sum_k p_k w_k. Paper: FedAvg Alg. 1."""
+    return ServerState(weighted_sum(now.models, now.weights))
 
-    name: str = "average"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(model)
-
-    def __call__(self, now: Gathered) -> ServerState:
-        return ServerState(weighted_sum(now.models, now.weights))
+AVERAGE = Server("average", average)
 
 
 def fedavg(
-    local: Local | None = None,
+    training: Training | None = None,
     weigh: Weigh | None = None,
     groups: Groups = everyone,
     name: str = "FedAvg",
-    server: Server | None = None,
+    server: Server = AVERAGE,
+    rule: Rule = PLAIN,
 ) -> Method:
     """Federated averaging: local SGD, weights by size, the plain average."""
-    server = server or Average()
-    return Method(name, local or Local(), weigh or BySize(), server, groups)
+    training, weigh = training or Training(), weigh or BySize()
+    return Method(name, training, rule, weigh, server, groups)
 
 
-def local_only(local: Local | None = None) -> Method:
+def local_only(training: Training | None = None) -> Method:
     """Every client trains alone; the reference for whether working together pays."""
-    return fedavg(local, groups=nobody, name="Local")
+    return fedavg(training, groups=nobody, name="Local")

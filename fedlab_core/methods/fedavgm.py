@@ -17,18 +17,17 @@ from dataclasses import dataclass
 
 import torch
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, weighted_sum
 
 
 def mean_and_move(now: Gathered) -> tuple[Tree, Tree]:
     """The mean model, and how far its parameters are from where clients began."""
     mean, x = weighted_sum(now.models, now.weights), now.before.begin
-    return mean, {n: mean[n] - x[n] for n in sorted(now.world.parameters)}
+    return mean, {n: mean[n] - x[n] for n in sorted(now.view.parameters)}
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,10 @@ class Momentum:
     beta: float = 0.5
     damped: bool = True
     lr: float = 1.0
-    name: str = "momentum"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(0 <= self.beta < 1, f"beta must be in [0, 1), not {self.beta}")
         require(self.lr > 0, f"lr must be above 0, not {self.lr}")
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        names = sorted(world.parameters)
-        return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
 
     def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
@@ -60,8 +52,18 @@ class Momentum:
         return ServerState(mean | {n: x[n] + self.lr * v[n] for n in v}, v)
 
 
+def still(model: Tree, view: ServerView) -> ServerState:
+    """v = 0."""
+    names = sorted(view.parameters)
+    return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
+
+
 def fedavgm(
-    local: Local | None = None, beta: float = 0.5, damped: bool = True, lr: float = 1.0
+    training: Training | None = None,
+    beta: float = 0.5,
+    damped: bool = True,
+    lr: float = 1.0,
 ) -> Method:
     """FedAvg with momentum on the server."""
-    return fedavg(local, name="FedAvgM", server=Momentum(beta, damped, lr))
+    server = Server("momentum", Momentum(beta, damped, lr), still)
+    return fedavg(training, name="FedAvgM", server=server)

@@ -31,12 +31,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.collab_distance import distances
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import GroupOf, Groups, Method
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import GroupOf, Groups, Method, World
 
 Matrix = Tensor | np.ndarray | Sequence[Sequence[float]]
 Sizes = Tensor | np.ndarray | Sequence[int] | Sequence[float]
@@ -325,6 +324,8 @@ def FedCollab(
     return Groups("fedcollab", begin)
 
 
-def fedcollab(local: Local | None = None, C: float = 10.0, **options: Any) -> Method:
+def fedcollab(
+    training: Training | None = None, C: float = 10.0, **options: Any
+) -> Method:
     """FedAvg in FedCollab's coalitions; `options` are those of `FedCollab`."""
-    return fedavg(local, groups=FedCollab(C, **options), name="FedCollab")
+    return fedavg(training, groups=FedCollab(C, **options), name="FedCollab")

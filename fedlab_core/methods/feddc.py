@@ -3,12 +3,12 @@
 Citation: Gao et al. 2022, "FedDC: Federated Learning with Non-IID Data via Local Drift
 Decoupling and Correction".
 
-Symbols: h_i -> "h" of a client's memory; w -> `ClientInput.start` (x); theta_i -> `params`;
-alpha -> `alpha`; Delta theta_i -> "move" of its memory; Delta theta -> "g" of what is
-sent; K eta -> "lr_sum", the sum of the round's learning rates.
+Symbols: h_i -> "h" of a client's state; w -> `ClientInput.start` (x); theta_i ->
+`params`; alpha -> `alpha`; Delta theta_i -> "move" of its state; Delta theta -> "g" of
+what is sent; K eta -> "lr_sum", the sum of the round's learning rates.
 
 Algorithm: Alg. 1, the local objective -> `Drifting`; drift update -> `add_drift`; the
-server's model -> `Corrected`.
+server's model -> `corrected`.
 
 Deviations from the paper:
 1. `correction=False` leaves the gradient-correction term out, as FedDisco's code does
@@ -24,29 +24,29 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.methods.feddyn import inner
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, nest, subtree, weighted_sum
+from fedlab_core.methods.feddyn import inner, recentred
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
+from fedlab_core.tree import Tree, nest, subtree
 
 
-def no_drift(start: Tree, sent: Tree) -> Tree:
+def no_drift(start: Tree, broadcast: Tree) -> Tree:
     """No drift, and no move yet."""
     zero = {n: torch.zeros_like(w) for n, w in start.items()}
-    parts = (nest(part, zero) for part in ("h", "move", "change"))
-    return {n: v for part in parts for n, v in part.items()}
+    return nest("h", zero) | nest("move", zero)
 
 
-def add_drift(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
-    """h_i <- h_i + theta_i - w; the move, and how it differs from the last."""
+def add_drift(
+    params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
+) -> tuple[Tree, Tree]:
+    """h_i <- h_i + theta_i - w, and the move; sent is how it differs from the last."""
     h, last = subtree(given.state, "h"), subtree(given.state, "move")
     moved = {n: y - given.start[n] for n, y in params.items()}
-    change = nest("change", {n: m - last[n] for n, m in moved.items()})
+    change = {n: (steps > 0) * (m - last[n]) for n, m in moved.items()}
     drift = nest("h", {n: h[n] + m for n, m in moved.items()})
-    return drift | nest("move", moved) | change
+    return drift | nest("move", moved), nest("change", change)
 
 
 @dataclass(frozen=True)
@@ -74,46 +74,39 @@ class Drifting:
         return total
 
 
-@dataclass(frozen=True)
-class Corrected:
-    """The mean is judged; clients begin from it plus the mean of all drifts.
+def still(model: Tree, view: ServerView) -> ServerState:
+    """No drift, and no moves."""
+    zero = {n: torch.zeros_like(model[n]) for n in sorted(view.parameters)}
+    return ServerState(model, zero, nest("g", zero))
 
-    It sends g, the mean of all clients' last moves, those of absent ones included.
+
+def corrected(now: Gathered) -> ServerState:
+    """As FedDyn's `recentred`, of drifts; it sends g besides.
+
+    g is the mean of all clients' last moves, those of absent ones included.
     """
-
-    name: str = "corrected"
-    tells: tuple[str, ...] = ("g",)
-    hears: tuple[str, ...] = ("change",)
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        zero = {n: torch.zeros_like(model[n]) for n in sorted(world.parameters)}
-        return ServerState(model, zero, nest("g", zero))
-
-    def __call__(self, now: Gathered) -> ServerState:
-        moved, mean = now.moves(), weighted_sum(now.models, now.weights)
-        total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
-        start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
-        changed, g = subtree(now.uploads, "change"), subtree(now.before.broadcast, "g")
-        g = {n: v + changed[n].sum(0) / now.clients for n, v in g.items()}
-        return ServerState(mean, total, nest("g", g), start)
+    after = recentred(now)
+    changed, g = subtree(now.uploads, "change"), subtree(now.before.broadcast, "g")
+    g = {n: v + changed[n].sum(0) / now.clients for n, v in g.items()}
+    return replace(after, broadcast=nest("g", g))
 
 
 def feddc(
-    local: Local | None = None,
+    training: Training | None = None,
     alpha: float = 0.01,
     correction: bool = True,
     rescale: bool = True,
 ) -> Method:
     """FedAvg with drift variables."""
     require(alpha > 0, f"alpha must be above 0, not {alpha}")
-    heard = ("g", "lr_sum") + (("clients", "share") if rescale else ())
-    rule = replace(
-        local or Local(),
+    needs = ("g", "lr_sum") + (("clients", "share") if rescale else ())
+    rule = Rule(
         loss=Drifting(alpha, correction, rescale),
-        memory=no_drift,
+        begin=no_drift,
         finish=add_drift,
-        uploads=("change",),
-        listens=heard,
-        clip=10.0,
+        sends=("change",),
+        needs=needs,
     )
-    return fedavg(rule, Equal(), name="FedDC", server=Corrected())
+    training = replace(training or Training(), clip=10.0)
+    server = Server("corrected", corrected, still, sends=("g",), needs=("change",))
+    return fedavg(training, Equal(), name="FedDC", server=server, rule=rule)

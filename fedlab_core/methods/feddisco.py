@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import DISCREPANCIES, discrepancy
-from fedlab_core.rounds.method import Members, Method
+from fedlab_core.rounds import Members, Method
 
 
 def disco_weights(n: Tensor, d: Tensor, a: float, b: float) -> Tensor:
@@ -64,6 +64,6 @@ class Disco:
         return disco_weights(n, d, self.a, self.b)
 
 
-def feddisco(local: Local | None = None, **options) -> Method:
+def feddisco(training: Training | None = None, **options) -> Method:
     """FedAvg with discrepancy-aware weights; `options` are those of `Disco`."""
-    return fedavg(local, weigh=Disco(**options), name="FedDisco")
+    return fedavg(training, weigh=Disco(**options), name="FedDisco")

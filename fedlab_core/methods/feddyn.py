@@ -2,11 +2,11 @@
 
 Citation: Acar et al. 2021, "Federated Learning Based on Dynamic Regularization".
 
-Symbols: alpha -> `alpha`; theta^{t-1} -> `ClientInput.start` (x); h_k, the sum of a client's
-moves, -> "h" of its memory; m -> `clients`.
+Symbols: alpha -> `alpha`; theta^{t-1} -> `ClientInput.start` (x); h_k, the sum of a
+client's moves, -> "h" of its state; m -> `clients`.
 
 Algorithm: Alg. 1, the local objective -> `Dynamic`; the client's gradient state ->
-`add_move`; the server's h and model -> `Recentred` or `Shifted`.
+`add_move`; the server's h and model -> `recentred` or `Shifted`.
 
 Two forms circulate, and both are here (`form=`):
 - "disco", of FedDisco's code: loss + alpha_k <y, h_k - x> + alpha/2 |y|^2, the last by
@@ -28,12 +28,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedprox import apart
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
 
@@ -42,15 +41,18 @@ def inner(a: Tree, b: Tree) -> Tensor:
     return torch.stack([(w * b[n]).sum() for n, w in a.items()]).sum()
 
 
-def no_move(start: Tree, sent: Tree) -> Tree:
+def no_move(start: Tree, broadcast: Tree) -> Tree:
     """Nothing has moved yet."""
     return nest("h", {n: torch.zeros_like(w) for n, w in start.items()})
 
 
-def add_move(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
-    """h_k <- h_k + y_k - x."""
+def add_move(
+    params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
+) -> tuple[Tree, Tree]:
+    """h_k <- h_k + y_k - x; nothing is sent."""
     h = subtree(given.state, "h")
-    return nest("h", {n: h[n] + y - given.start[n] for n, y in params.items()})
+    moved = {n: h[n] + y - given.start[n] for n, y in params.items()}
+    return nest("h", moved), {}
 
 
 @dataclass(frozen=True)
@@ -89,24 +91,21 @@ class DynamicLaw:
         return cross_entropy(net, params, batch, given) + pull
 
 
-@dataclass(frozen=True)
-class Recentred:
-    """The mean is judged; clients begin from it plus the mean of all clients' h."""
+def still(model: Tree, view: ServerView) -> ServerState:
+    """h = 0."""
+    return ServerState(model, {n: torch.zeros_like(model[n]) for n in view.parameters})
 
-    name: str = "recentred"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(
-            model, {n: torch.zeros_like(model[n]) for n in world.parameters}
-        )
+def recentred(now: Gathered) -> ServerState:
+    """The mean is judged; clients begin from it plus the mean of all their moves.
 
-    def __call__(self, now: Gathered) -> ServerState:
-        moved, mean = now.moves(), weighted_sum(now.models, now.weights)
-        total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
-        start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
-        return ServerState(mean, total, start=start)
+    The server's memory is the sum of all moves so far, of clients that are absent now
+    included.
+    """
+    moved, mean = now.moves(), weighted_sum(now.models, now.weights)
+    total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
+    start = mean | {n: mean[n] + h / now.clients for n, h in total.items()}
+    return ServerState(mean, total, start=start)
 
 
 @dataclass(frozen=True)
@@ -114,25 +113,17 @@ class Shifted:
     """h <- h - mu sum p_k (y_k - x); the model is the mean minus h / mu."""
 
     mu: float
-    name: str = "shifted"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(
-            model, {n: torch.zeros_like(model[n]) for n in world.parameters}
-        )
 
     def __call__(self, now: Gathered) -> ServerState:
         moved = weighted_sum(now.moves(), now.weights)
         mean = weighted_sum(now.models, now.weights)
-        state = {n: h - self.mu * moved[n] for n, h in now.before.memory.items()}
-        model = mean | {n: mean[n] - h / self.mu for n, h in state.items()}
-        return ServerState(model, state)
+        memory = {n: h - self.mu * moved[n] for n, h in now.before.memory.items()}
+        model = mean | {n: mean[n] - h / self.mu for n, h in memory.items()}
+        return ServerState(model, memory)
 
 
 def feddyn(
-    local: Local | None = None,
+    training: Training | None = None,
     alpha: float = 0.01,
     form: Literal["disco", "law"] = "disco",
     rescale: bool = True,
@@ -146,16 +137,15 @@ def feddyn(
     require(alpha > 0, f"alpha must be above 0, not {alpha}")
     known = form in ("disco", "law")
     require(known, f"unknown form {form!r}: choose from disco, law")
-    rule = replace(local or Local(), memory=no_move, finish=add_move)
+    training = training or Training()
     if form == "law":
-        rule = replace(rule, loss=DynamicLaw(alpha, squared))
-        return fedavg(rule, BySize(), name="FedDyn", server=Shifted(alpha))
-    heard = ("clients", "share") if rescale else ()
-    rule = replace(
-        rule,
-        loss=Dynamic(alpha, rescale),
-        weight_decay=rule.weight_decay + alpha,
-        clip=10.0,
-        listens=heard,
-    )
-    return fedavg(rule, Equal(), name="FedDyn", server=Recentred())
+        rule = Rule(DynamicLaw(alpha, squared), begin=no_move, finish=add_move)
+        server = Server("shifted", Shifted(alpha), still)
+        return fedavg(training, BySize(), name="FedDyn", server=server, rule=rule)
+    told = ("clients", "share") if rescale else ()
+    loss = Dynamic(alpha, rescale)
+    rule = Rule(loss, begin=no_move, finish=add_move, needs=told)
+    decay = training.weight_decay + alpha
+    training = replace(training, weight_decay=decay, clip=10.0)
+    server = Server("recentred", recentred, still)
+    return fedavg(training, Equal(), name="FedDyn", server=server, rule=rule)

@@ -20,29 +20,34 @@ default; every choice is also a parameter):
    the labels of the batch.
 5. `ramp`: the synthetic loss counts (epochs so far) / 500, with no bound, not 1.
 6. `momentum=0` on the server, and no `noise` unless asked for.
-7. B is `Local.batch_size` also for a short last mini-batch.
+7. B is `Training.batch_size` also for a short last mini-batch.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.metrics.scores import evaluating
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, weighted_sum
 
 
-def statistics(start: Tree, sent: Tree) -> Tree:
+def statistics(start: Tree, broadcast: Tree) -> Tree:
     """A round begins with the server's statistics."""
-    return {"mu": sent["mu"], "s": sent["s"]}
+    return {"mu": broadcast["mu"], "s": broadcast["s"]}
+
+
+def report(
+    params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
+) -> tuple[Tree, Tree]:
+    """The statistics are sent, and not kept."""
+    return {}, dict(given.state)
 
 
 @dataclass(frozen=True)
@@ -107,31 +112,15 @@ def update(
 
 @dataclass(frozen=True)
 class Pooled:
-    """The average model, and plain means of mu and s. Paper: FedImpro Eq. (7).
-
-    mu begins as uniform numbers in [0, 1), s at `begin_s` everywhere.
-    """
+    """The average model, and plain means of mu and s. Paper: FedImpro Eq. (7)."""
 
     momentum: float = 0.0
     noise: float = 0.0
-    begin_s: float = 0.1
     seed: int = 0
-    name: str = "pooled"
-    tells: tuple[str, ...] = ("mu", "s")
-    hears: tuple[str, ...] = ("mu", "s")
 
     def __post_init__(self) -> None:
         require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
         require(self.noise >= 0, f"noise must be 0 or more, not {self.noise}")
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        with torch.no_grad():
-            part = evaluating(world.model).get_submodule("features")
-            width = part(world.x[:2]).flatten(1).shape[1]
-        rng = np.random.default_rng([self.seed, 0x1A7])
-        mu = torch.from_numpy(rng.random((len(world.classes), width))).to(world.x)
-        sent = {"mu": mu, "s": torch.full_like(mu, self.begin_s)}
-        return ServerState(model, broadcast=sent)
 
     def __call__(self, now: Gathered) -> ServerState:
         rng = np.random.default_rng(derive_seed(*now.key, self.seed))
@@ -146,8 +135,23 @@ class Pooled:
         return ServerState(weighted_sum(now.models, now.weights), broadcast=sent)
 
 
+@dataclass(frozen=True)
+class Guessed:
+    """The first statistics: mu uniform in [0, 1), `s` everywhere."""
+
+    s: float = 0.1
+    seed: int = 0
+
+    def __call__(self, model: Tree, view: ServerView) -> ServerState:
+        rng = np.random.default_rng([self.seed, 0x1A7])
+        mu = torch.from_numpy(rng.random((len(view.classes), view.features)))
+        mu = mu.to(view.like)
+        sent = {"mu": mu, "s": torch.full_like(mu, self.s)}
+        return ServerState(model, broadcast=sent)
+
+
 def fedimpro(
-    local: Local | None = None,
+    training: Training | None = None,
     form: str = "code",
     noise: float = 0.0,
     cap: float = 0.1,
@@ -160,23 +164,22 @@ def fedimpro(
     """
     known = form in ("code", "paper")
     require(known, f"unknown form {form!r}: choose from code, paper")
-    rule = local or Local()
+    training = training or Training()
     options = {
-        "batch_size": rule.batch_size,
-        "epochs": rule.epochs,
+        "batch_size": training.batch_size,
+        "epochs": training.epochs,
         "cap": cap,
     } | options
-    server = Pooled(0.0, noise)
     if form == "paper":
         options = {"omega": 0.1, "matching": True, "ramp": False} | options
-        server = Pooled(0.5, noise)
-    loss = Impro(**options)
-    rule = replace(
-        rule,
-        loss=loss,
-        memory=statistics,
-        forget=True,
-        uploads=("mu", "s"),
-        listens=("mu", "s", "round"),
+    step = Pooled(0.5 if form == "paper" else 0.0, noise)
+    told = ("mu", "s")
+    rule = Rule(
+        loss=Impro(**options),
+        begin=statistics,
+        finish=report,
+        sends=told,
+        needs=(*told, "round"),
     )
-    return fedavg(rule, name="FedImpro", server=server)
+    server = Server("pooled", step, Guessed(), sends=told, needs=told)
+    return fedavg(training, name="FedImpro", server=server, rule=rule)

@@ -4,8 +4,8 @@ Citation: Li et al. 2023, "Revisiting Weighted Aggregation in Federated Learning
 Neural Networks" (ICML 2023).
 
 Symbols: gamma -> `gamma`; lambda -> `shares`, `ServerState.memory["lambda"]`; w_i ->
-rows of `Gathered.models`; g_g -> minus the mean of `_Task.moves`; eta_g -> `global_lr`; eta_s
--> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the history.
+rows of `Gathered.models`; g_g -> minus the mean of `_Task.moves`; eta_g -> `global_lr`;
+eta_s -> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the history.
 
 Algorithm: Eq. (3) -> `_finished`; fixed gamma -> `Shrink`; adaptive GWS, attentive LAW
 and Alg. 1 l. 10-15 -> `Law`; the variant with SWA of Sec. 6.1 -> `LawSwa`.
@@ -23,8 +23,8 @@ Deviations from the paper:
    the paper does not speak, are averaged with lambda (`statistics="average"`), measured
    again on the proxy set ("reestimate"), or follow the server's steps from those the
    round began with ("running"; the code, whose clients keep their own besides:
-   `Local(statistics="local")`). They are not shrunk, so with "average" a shrunk network
-   meets statistics of larger activations.
+   `Training(statistics="local")`). They are not shrunk, so with "average" a shrunk
+   network meets statistics of larger activations.
 5. Attentive LAW is stopped early near the critical point of Sec. 5.2; the paper gives
    no rule for which round that is. Here `early_stop` says how many rounds learn lambda.
    After them it is by size; gamma, where it is learned, goes on.
@@ -37,35 +37,19 @@ Deviations from the paper:
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, cross_entropy
-from fedlab_core.engine import Client, batch_order, reestimate
-from fedlab_core.engine.network import shared
+from fedlab_core.client import Batch, Training
 from fedlab_core.errors import require
-from fedlab_core.keys import fold, keys_of
 from fedlab_core.methods.descent import Adam
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import (
-    Tree,
-    as_tree,
-    flatten,
-    gradient,
-    norm,
-    repeat,
-    take,
-    weighted_sum,
-)
-
-_SERVER = 1 << 40  # no client has this number: the server's randomness is its own
-_NOTHING = ClientInput({}, {}, {})
+from fedlab_core.methods.server_steps import ServerSteps, statistics_of, with_proxy
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
+from fedlab_core.tree import as_tree, flatten, norm, weighted_sum
 
 Rate = Callable[[int, float], float]  # of the epoch, and the rate to begin with
 _NAMES = {"gamma": "adaptive GWS", "lambda": "attentive LAW", "both": "FedLAW"}
@@ -82,16 +66,10 @@ class Shrink:
     """w <- gamma sum_k p_k w_k with a fixed gamma. Paper: FedLAW Eq. (3), Table 1."""
 
     gamma: float = 0.95
-    name: str = "shrink"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sound = 0 < self.gamma < math.inf
         require(sound, f"gamma must be a finite number above 0, not {self.gamma}")
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(model)
 
     def __call__(self, now: Gathered) -> ServerState:
         return _finished(now, self.gamma, now.weights)
@@ -118,8 +96,6 @@ class Law:
     early_stop: int | None = None  # rounds that learn lambda
     statistics: Literal["average", "reestimate", "running"] = "average"
     global_lr: float = 1.0  # how far to follow the clients before weighing
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
@@ -138,14 +114,6 @@ class Law:
         stop = self.early_stop
         sound = stop is None or (stop >= 0 and self.learn != "gamma")
         require(sound, f"early_stop={stop}: a number of rounds that learn lambda")
-
-    @property
-    def name(self) -> str:
-        return _NAMES[self.learn]
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        world.proxy_set(self.name)
-        return ServerState(model)
 
     def __call__(self, now: Gathered) -> ServerState:
         stopped = self.early_stop is not None and now.key[1] >= self.early_stop
@@ -175,21 +143,14 @@ class LawSwa:
     average_from: int = 6
     anneal: int = 10
     period: int = 100
-    name: str = "FedLAW (SWA)"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.order in ("lambda first", "gamma first")
         require(known, f"order must be lambda first or gamma first, not {self.order!r}")
         both = self.law.learn == "both" and self.law.early_stop is None
-        require(both, f"{self.name} learns both, in every round: leave learn as it is")
+        require(both, "FedLAW (SWA) learns both, in every round: leave learn as it is")
         rates = min(self.swa_lr, self.anneal, self.period) > 0 <= self.average_from
         require(rates, "swa_lr, anneal, period must be above 0, average_from 0 or more")
-
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        world.proxy_set(self.name)
-        return ServerState(model)
 
     def __call__(self, now: Gathered) -> ServerState:
         task, half = _Task(now, self.law), self.law.server_epochs // 2
@@ -244,24 +205,18 @@ class _Task:
 
     def __init__(self, now: Gathered, law: Law):
         self.now, self.law, begin = now, law, now.before.begin
-        self.names = [n for n in begin if n in now.world.parameters]
+        self.names = [n for n in begin if n in now.view.parameters]
         self.begin = flatten({n: begin[n] for n in self.names})
         rows = flatten({n: now.models[n] for n in self.names}, client_axis=True)
         self.moves = law.global_lr * (rows - self.begin)
-        self.buffers = {n: b for n, b in begin.items() if n not in self.names}
         equal = torch.full_like(now.weights, 1 / len(now.weights))
         self.base = now.weights if law.start == "weights" else equal
         self.gamma, self.shares = torch.ones_like(self.base[0]), self.base
-        self.x, self.y = now.world.proxy_set(law.name)
-        self.network = shared(now.world.model)
-        seed, t, group = now.key
-        key, epochs = (seed, t, _SERVER + group), law.server_epochs
-        everything = Client(torch.arange(len(self.x)), key)
-        plan = Local(epochs=epochs, batch_size=law.batch)
-        batches = batch_order(everything, plan) if epochs else []
-        self.batches, self.per_epoch = iter(batches), -(-len(self.x) // law.batch)
-        steps = torch.arange(len(batches))
-        self.marks = iter(fold(keys_of(torch.tensor(key)), steps))  # for a Dropout
+        x, y = now.view.proxy_set("the server")
+        buffers = {n: b for n, b in begin.items() if n not in self.names}
+        self.steps = ServerSteps(
+            now, x, y, law.server_epochs, law.batch, buffers=buffers
+        )
 
     def learn(
         self,
@@ -284,7 +239,7 @@ class _Task:
         passed = []
         for epoch in range(epochs):
             lr, x_lr = rate(epoch, law.lr), rate(epoch, law.x_lr or law.lr)
-            for batch in islice(self.batches, self.per_epoch):
+            for batch in self.steps.epoch():
                 dg, dx = self._slopes(knobs, gamma, shares, batch)
                 if gamma:
                     adam_g.step(dg, lr)
@@ -298,7 +253,7 @@ class _Task:
         self.shares = found[1] if shares else self.shares
 
     def _slopes(
-        self, knobs: _Knobs, gamma: bool, shares: bool, batch: Tensor
+        self, knobs: _Knobs, gamma: bool, shares: bool, batch: Batch
     ) -> tuple[Tensor, Tensor]:
         """The gradients of both knobs on one mini-batch."""
         begin, now = self.begin, knobs.read()
@@ -310,30 +265,21 @@ class _Task:
         along = (self.moves @ gradient).to(share)
         return dg * (gradient @ mean), scale * dx * (along - share @ along)
 
-    def _gradient(self, w: Tensor, batch: Tensor) -> Tensor:
+    def _gradient(self, w: Tensor, batch: Batch) -> Tensor:
         """The gradient at the vector w of the mean cross-entropy of a mini-batch."""
-        live = {n: self.network.live[n] for n in self.names}
+        whole = self.steps.network.live
+        live = {n: whole[n] for n in self.names}
         with torch.no_grad():
             for name, part in as_tree(w, live).items():
                 live[name].copy_(part)
-        at = batch.to(self.x.device)
-        every_one = self.x.new_zeros(0)
-        some = Batch(self.x[at], self.y[at], every_one, next(self.marks).to(at.device))
-        value, self.buffers, _ = self.network.value(
-            cross_entropy, self.network.live, self.buffers, some, _NOTHING
-        )
-        return flatten(gradient(value, live))
+        return flatten(self.steps.gradient(whole, batch, of=live)[1])
 
     def finish(self) -> ServerState:
         """The model with what was found, and its BatchNorms' statistics."""
         done = _finished(self.now, self.gamma, self.shares, self.law.global_lr)
-        if self.law.statistics == "running":
-            done.model.update(self.buffers)
-        elif self.law.statistics == "reestimate":
-            alone = repeat(done.model, 1)
-            measured = reestimate(self.now.world.model, alone, self.x)
-            done.model.update(take(measured, 0))
-        return done
+        running, how = self.steps.buffers, self.law.statistics
+        model = statistics_of(how, self.now, done.model, running, self.steps.x)
+        return replace(done, model=model)
 
 
 def _finished(
@@ -346,7 +292,7 @@ def _finished(
     """
     factor, begin = float(gamma), now.before.begin
     mean = weighted_sum(now.models, shares)
-    names = [n for n in mean if n in now.world.parameters]
+    names = [n for n in mean if n in now.view.parameters]
     if global_lr != 1:
         mean |= {n: begin[n] + global_lr * (mean[n] - begin[n]) for n in names}
     model = mean | {n: factor * mean[n] for n in names}
@@ -362,32 +308,39 @@ def _finished(
     return ServerState(model, {"lambda": shares.cpu()}, metrics=said)
 
 
-def shrunk(local: Local | None = None, gamma: float = 0.95) -> Method:
+def shrunk(training: Training | None = None, gamma: float = 0.95) -> Method:
     """FedAvg whose sum is multiplied by a fixed gamma in every round."""
-    return fedavg(local, name="Shrink", server=Shrink(gamma))
+    return fedavg(training, name="Shrink", server=Server("shrink", Shrink(gamma)))
 
 
-def gws(local: Local | None = None, **options) -> Method:
+def gws(training: Training | None = None, **options) -> Method:
     """FedAvg with adaptive global weight shrinking; `options` are those of `Law`."""
-    return fedavg(local, name="GWS", server=Law("gamma", **options))
+    return fedavg(training, name="GWS", server=_learning(Law("gamma", **options)))
 
 
-def attentive(local: Local | None = None, **options) -> Method:
+def attentive(training: Training | None = None, **options) -> Method:
     """Attentive learnable weights, nothing shrunk; `options` are those of `Law`."""
-    return fedavg(local, name="Attentive", server=Law("lambda", **options))
+    server = _learning(Law("lambda", **options))
+    return fedavg(training, name="Attentive", server=server)
 
 
-def fedlaw(local: Local | None = None, **options) -> Method:
+def fedlaw(training: Training | None = None, **options) -> Method:
     """FedLAW, weights and shrinking learned together; `options` are those of `Law`."""
-    return fedavg(local, name="FedLAW", server=Law(**options))
+    return fedavg(training, name="FedLAW", server=_learning(Law(**options)))
 
 
 def fedlaw_swa(
-    local: Local | None = None,
+    training: Training | None = None,
     order: Literal["lambda first", "gamma first"] = "lambda first",
     swa_lr: float = 0.05,
     **options,
 ) -> Method:
     """FedLAW in two stages with averaged weights; `options` are those of `Law`."""
-    server = LawSwa(Law(**options), order, swa_lr)
-    return fedavg(local, name="FedLAW (SWA)", server=server)
+    step, name = LawSwa(Law(**options), order, swa_lr), "FedLAW (SWA)"
+    server = Server(name, step, with_proxy(name))
+    return fedavg(training, name=name, server=server)
+
+
+def _learning(law: Law) -> Server:
+    name = _NAMES[law.learn]
+    return Server(name, law, with_proxy(name))

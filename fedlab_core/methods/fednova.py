@@ -20,12 +20,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, weighted_sum
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
+from fedlab_core.tree import weighted_sum
 
 
 def effective_steps(steps: Tensor, momentum: float | None) -> Tensor:
@@ -42,19 +41,13 @@ class Normalised:
     """w = x - (sum_k p_k a_k) sum_k p_k (x - y_k) / a_k. Paper: FedNova Alg. 1."""
 
     momentum: float | None = None
-    name: str = "normalised"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         rho = self.momentum
         require(rho is None or 0 <= rho < 1, f"momentum must be in [0, 1), not {rho}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(model)
-
     def __call__(self, now: Gathered) -> ServerState:
-        x, trained = now.before.begin, now.world.parameters
+        x, trained = now.before.begin, now.view.parameters
         a = effective_steps(now.members.steps, self.momentum)
         effective = (now.weights * a).sum()
         share = effective * now.weights / a.clamp(min=1)
@@ -63,6 +56,7 @@ class Normalised:
         return ServerState(mean | {n: x[n] + moved[n] for n in trained})
 
 
-def fednova(local: Local | None = None, momentum: float | None = None) -> Method:
+def fednova(training: Training | None = None, momentum: float | None = None) -> Method:
     """FedAvg of normalised updates; `momentum` is the clients', if it is to count."""
-    return fedavg(local, name="FedNova", server=Normalised(momentum))
+    server = Server("normalised", Normalised(momentum))
+    return fedavg(training, name="FedNova", server=server)

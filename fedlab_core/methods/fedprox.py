@@ -12,15 +12,15 @@ Deviations from the paper:
    twice the usual one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Method
+from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree
 
 
@@ -47,6 +47,8 @@ class Proximal:
         return cross_entropy(net, params, batch, given) + pull / (2 if self.half else 1)
 
 
-def fedprox(local: Local | None = None, mu: float = 0.01, half: bool = True) -> Method:
+def fedprox(
+    training: Training | None = None, mu: float = 0.01, half: bool = True
+) -> Method:
     """FedAvg whose clients are drawn to the model they were sent."""
-    return fedavg(replace(local or Local(), loss=Proximal(mu, half)), name="FedProx")
+    return fedavg(training, name="FedProx", rule=Rule(loss=Proximal(mu, half)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import (
@@ -29,8 +29,7 @@ from fedlab_core.methods.clustering import (
     trained_only,
 )
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import GroupOf, Groups, Method, Regrouping, Weigh
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh, World
 from fedlab_core.tree import flatten
 
 STARTS = ("kmeans", "random")
@@ -43,12 +42,12 @@ class ToNearest:
     k: int
 
     def __call__(self, now: Regrouping) -> tuple[GroupOf, list[int]]:
-        points = flatten(trained_only(now.world, now.models), True)
+        points = flatten(trained_only(now.view, now.models), True)
         if len(now.before) < self.k:
             new = k_means(points, self.k, derive_seed(*now.key, 0xFE5E))
             parents = [0] * self.k
         else:
-            centres = [trained_only(now.world, b.model) for b in now.before]
+            centres = [trained_only(now.view, b.model) for b in now.before]
             heart = torch.stack([flatten(c) for c in centres])
             gaps = [torch.linalg.vector_norm(points - c, dim=1) for c in heart]
             new = torch.stack(gaps, dim=1).argmin(1).tolist()
@@ -72,7 +71,7 @@ def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
 
 
 def fesem(
-    local: Local | None = None, k: int = 4, weigh: Weigh | None = None, **options
+    training: Training | None = None, k: int = 4, weigh: Weigh | None = None, **options
 ) -> Method:
     """Multi-centre federated learning; a centre is its members' plain mean."""
-    return fedavg(local, weigh or Equal(), FeSEM(k, **options), "FeSEM")
+    return fedavg(training, weigh or Equal(), FeSEM(k, **options), "FeSEM")

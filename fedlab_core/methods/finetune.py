@@ -7,15 +7,15 @@ Deviations: none; `steps` is FedCollab's number of local steps.
 
 from dataclasses import replace
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.rounds import Method, Personal
 
 
-def finetune(local: Local | None = None, steps: int = 2) -> Method:
+def finetune(training: Training | None = None, steps: int = 2) -> Method:
     """FedAvg; every client takes some steps of its own before it is judged."""
     require(steps >= 1, f"steps must be 1 or more, not {steps}")
-    method = fedavg(local, name="Fine-tune")
-    adapt = replace(method.local, iterations=steps)
+    method = fedavg(training, name="Fine-tune")
+    adapt = replace(method.training, iterations=steps)
     return replace(method, personal=Personal("fine-tune", adapt=adapt))

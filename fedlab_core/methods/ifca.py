@@ -15,10 +15,10 @@ Deviations from the paper:
 
 from dataclasses import dataclass
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.methods.clustering import all_in_one, check_k, moved
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import GroupOf, Groups, Losses, Method, Weigh
+from fedlab_core.rounds import GroupOf, Groups, Losses, Method, Weigh
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ def IFCA(k: int = 4) -> Groups:
     return Groups("ifca", all_in_one, pick=ByLoss(), models=k)
 
 
-def ifca(local: Local | None = None, k: int = 4, weigh: Weigh | None = None) -> Method:
+def ifca(
+    training: Training | None = None, k: int = 4, weigh: Weigh | None = None
+) -> Method:
     """Iterative federated clustering, averaging models by size."""
-    return fedavg(local, weigh, IFCA(k), "IFCA")
+    return fedavg(training, weigh, IFCA(k), "IFCA")

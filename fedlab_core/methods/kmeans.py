@@ -13,36 +13,35 @@ Deviations from the paper:
    a history do not count it.
 """
 
-from fedlab_core.client.local import Local
+from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import check_k, k_means, trained_alone
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import GroupOf, Groups, Method, Weigh
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import GroupOf, Groups, Method, Weigh, World
 from fedlab_core.tree import flatten
 
 
-def KMeans(k: int = 4, *, local: Local | None = None, alone: int = 10) -> Groups:
+def KMeans(k: int = 4, *, training: Training | None = None, alone: int = 10) -> Groups:
     """k-means, once, on models that clients have trained alone for some rounds.
 
-    `local` is how they train then. The federation begins afresh in the clusters.
+    `training` is how they train then. The federation begins afresh in the clusters.
     """
     check_k(k)
     require(alone >= 1, f"alone must be 1 or more rounds, not {alone}")
 
     def begin(world: World, seed: int) -> GroupOf:
-        models = trained_alone(world, local, alone, seed)
+        models = trained_alone(world, training, alone, seed)
         return k_means(flatten(models, True), k, derive_seed(seed, 0x3EA25))
 
     return Groups("kmeans", begin)
 
 
 def kmeans(
-    local: Local | None = None,
+    training: Training | None = None,
     k: int = 4,
     alone: int = 10,
     weigh: Weigh | None = None,
 ) -> Method:
     """FedAvg in clusters of models trained alone, by the same local rule."""
-    return fedavg(local, weigh, KMeans(k, local=local, alone=alone), "KMeans")
+    return fedavg(training, weigh, KMeans(k, training=training, alone=alone), "KMeans")

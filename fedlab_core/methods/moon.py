@@ -2,8 +2,8 @@
 
 Citation: Li et al. 2021, "Model-Contrastive Federated Learning".
 
-Symbols: z, z_glob, z_prev -> features under `params`, `ClientInput.start` and "last" of the
-client's memory; tau -> `temperature`; mu -> `mu`.
+Symbols: z, z_glob, z_prev -> features under `params`, `ClientInput.start` and "last" of
+the client's state; tau -> `temperature`; mu -> `mu`.
 
 Algorithm: Alg. 1, the local loss -> `Contrastive`; the rest is FedAvg.
 
@@ -13,28 +13,30 @@ Deviations from the paper:
 3. One last model is kept, not several.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Method
+from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree, nest, subtree
 
 
-def no_last(start: Tree, sent: Tree) -> Tree:
+def no_last(start: Tree, broadcast: Tree) -> Tree:
     """No last model yet."""
     seen = next(iter(start.values())).new_zeros(())
     return {"seen": seen} | nest("last", start)
 
 
-def keep_last(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
-    """The model as the client leaves it."""
-    return {"seen": torch.ones_like(lr_sum)} | nest("last", params)
+def keep_last(
+    params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
+) -> tuple[Tree, Tree]:
+    """The model as the client leaves it; nothing is sent."""
+    return {"seen": torch.ones_like(lr_sum)} | nest("last", params), {}
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,9 @@ class Contrastive:
 
 
 def moon(
-    local: Local | None = None, mu: float = 0.1, temperature: float = 0.5
+    training: Training | None = None, mu: float = 0.1, temperature: float = 0.5
 ) -> Method:
     """FedAvg with a model-contrastive term."""
-    rule = replace(
-        local or Local(),
-        loss=Contrastive(mu, temperature),
-        memory=no_last,
-        finish=keep_last,
-    )
-    return fedavg(rule, name="MOON")
+    loss = Contrastive(mu, temperature)
+    rule = Rule(loss=loss, begin=no_last, finish=keep_last)
+    return fedavg(training, name="MOON", rule=rule)

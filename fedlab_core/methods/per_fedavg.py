@@ -3,7 +3,7 @@
 Citation: Fallah et al. 2020, "Personalized Federated Learning with Theoretical
 Guarantees".
 
-Symbols: alpha, beta -> both `Local.lr`.
+Symbols: alpha, beta -> both `Training.lr`.
 
 Algorithm: Alg. 1 -> `Ahead`; the step before judging -> `Personal(adapt=...)`.
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, entropies
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree
 
 
@@ -47,9 +47,10 @@ class Ahead:
         return (n >= 4) * loss(ahead, halves[1])
 
 
-def per_fedavg(local: Local | None = None) -> Method:
+def per_fedavg(training: Training | None = None) -> Method:
     """FedAvg towards a model that is good after one step. Judged after that step."""
-    rule = local or Local()
-    adapt = replace(rule, iterations=1)
-    method = fedavg(replace(rule, loss=Ahead(rule.lr)), name="Per-FedAvg")
+    training = training or Training()
+    adapt = replace(training, iterations=1)
+    rule = Rule(loss=Ahead(training.lr))
+    method = fedavg(training, name="Per-FedAvg", rule=rule)
     return replace(method, personal=Personal("one step", adapt=adapt))

@@ -3,7 +3,7 @@
 Citation: Dinh et al. 2020, "Personalized Federated Learning with Moreau Envelopes".
 
 Symbols: lambda, K, inner eta -> `lam`, `inner_steps`, `inner_lr`; theta -> "theta" of a
-client's memory.
+client's state.
 
 Algorithm: Alg. 1 -> `Moreau`.
 
@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Local, Net, cross_entropy
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
-from fedlab_core.rounds.method import Method, Personal
+from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, nest
 
 
@@ -49,15 +49,14 @@ class Moreau:
         return self.lam / 2 * apart(params, theta), nest("theta", theta)
 
 
-def begin_theta(start: Tree, sent: Tree) -> Tree:
+def begin_theta(start: Tree, broadcast: Tree) -> Tree:
     """theta is the model before it is anything else."""
     return nest("theta", start)
 
 
-def pfedme(local: Local | None = None, lam: float = 1.0, **options) -> Method:
+def pfedme(training: Training | None = None, lam: float = 1.0, **options) -> Method:
     """FedAvg of Moreau envelopes; judged is theta. `options` are those of `Moreau`."""
     require(lam > 0, f"lam must be above 0, not {lam}")
-    loss = Moreau(lam, **options)
-    rule = replace(local or Local(), loss=loss, memory=begin_theta)
-    method = fedavg(rule, name="pFedMe")
+    rule = Rule(loss=Moreau(lam, **options), begin=begin_theta)
+    method = fedavg(training, name="pFedMe", rule=rule)
     return replace(method, personal=Personal("theta", kept="theta"))

@@ -15,16 +15,15 @@ Deviations from the paper:
    with them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
-from fedlab_core.client.local import Exchange, Local, losses
+from fedlab_core.client import Exchange, Rule, Training, losses
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, flatten, weighted_sum
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
+from fedlab_core.tree import flatten, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -34,20 +33,14 @@ class Fair:
     q: float
     lipschitz: float
     scaled_norm: bool = False
-    name: str = "fair"
-    tells: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ("loss",)
 
     def __post_init__(self) -> None:
         require(self.q >= 0, f"q must be 0 or more, not {self.q}")
         require(self.lipschitz > 0, f"lipschitz must be above 0: {self.lipschitz}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        return ServerState(model)
-
     def __call__(self, now: Gathered) -> ServerState:
         x, q, L = now.before.begin, self.q, self.lipschitz
-        names = sorted(now.world.parameters)
+        names = sorted(now.view.parameters)
         moves = now.moves()
         moved = {n: moves[n] for n in names}  # y_k - x, of what is trained
         F = now.uploads["loss"].double().clamp(min=1e-10)
@@ -60,12 +53,14 @@ class Fair:
 
 
 def qfedavg(
-    local: Local | None = None,
+    training: Training | None = None,
     q: float = 1.0,
     lipschitz: float | None = None,
     scaled_norm: bool = False,
 ) -> Method:
     """Fair federated averaging."""
-    rule = replace(local or Local(), exchange=Exchange(losses), uploads=("loss",))
-    server = Fair(q, lipschitz or 1 / rule.lr, scaled_norm)
-    return fedavg(rule, Equal(), name="q-FedAvg", server=server)
+    training = training or Training()
+    rule = Rule(exchange=Exchange(losses), sends=("loss",))
+    step = Fair(q, lipschitz or 1 / training.lr, scaled_norm)
+    server = Server("fair", step, needs=("loss",))
+    return fedavg(training, Equal(), name="q-FedAvg", server=server, rule=rule)

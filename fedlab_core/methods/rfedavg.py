@@ -23,15 +23,23 @@ Deviations from the paper:
    sigma_2 C_0 / L, with `clip` = C_0 and L samples. Its code does not clip.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Batch, ClientInput, Exchange, Local, Net, entropies
+from fedlab_core.client import (
+    Batch,
+    ClientInput,
+    Exchange,
+    Net,
+    Rule,
+    Training,
+    entropies,
+)
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Method
+from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree
 
 
@@ -99,7 +107,7 @@ class Regularised:
 
 
 def rfedavg(
-    local: Local | None = None,
+    training: Training | None = None,
     lam: float = 1e-4,
     plus: bool = False,
     form: str = "paper",
@@ -114,15 +122,15 @@ def rfedavg(
     require(lam >= 0, f"lam must be 0 or more, not {lam}")
     known = form in ("paper", "code")
     require(known, f"unknown form {form!r}: choose from paper, code")
-    rule, code = local or Local(), form == "code"
+    training, code = training or Training(), form == "code"
     share = Others(own=plus and code)
-    batch = rule.batch_size if code else None
+    batch = training.batch_size if code else None
     of = delta if clip is None else Clipped(clip)
     exchange = Exchange(of, "before" if plus else "after", share, batch, noise)
-    rule = replace(rule, loss=Regularised(lam, not plus), exchange=exchange)
-    return fedavg(rule, Equal(), name="rFedAvg+" if plus else "rFedAvg")
+    rule = Rule(loss=Regularised(lam, not plus), exchange=exchange)
+    return fedavg(training, Equal(), name="rFedAvg+" if plus else "rFedAvg", rule=rule)
 
 
-def rfedavg_plus(local: Local | None = None, **options) -> Method:
+def rfedavg_plus(training: Training | None = None, **options) -> Method:
     """rFedAvg+; `options` are those of `rfedavg`."""
-    return rfedavg(local, plus=True, **options)
+    return rfedavg(training, plus=True, **options)

@@ -3,9 +3,9 @@
 Citation: Karimireddy et al. 2020, "SCAFFOLD: Stochastic Controlled Averaging for
 Federated Learning".
 
-Symbols: c -> "c" of what is sent; c_i -> "own" of a client's memory; c_i+ - c_i ->
-"change" of its uploads; x -> `ClientInput.start`; y_i -> `params`; K eta_l -> `lr_sum`, the sum
-of a round's learning rates; eta_g -> `lr`; N -> `clients`.
+Symbols: c -> "c" of what is sent; c_i -> "own" of a client's state; c_i+ - c_i ->
+"change" of its upload; x -> `ClientInput.start`; y_i -> `params`; K eta_l -> `lr_sum`,
+the sum of a round's learning rates; eta_g -> `lr`; N -> `clients`.
 
 Algorithm: Alg. 1, l. 10 -> `correct`; l. 12, option II -> `renew`; l. 16 and 17 ->
 `Controlled`.
@@ -19,23 +19,21 @@ Deviations from the paper:
    |S|/N out, as FedImpro's code does, which makes c too large by N/|S|.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import ClientInput, Local
+from fedlab_core.client import ClientInput, Rule, Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
-from fedlab_core.rounds.method import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, nest, subtree, tree_map, weighted_sum
 
 
-def begin(start: Tree, sent: Tree) -> Tree:
-    """c_i = 0, and nothing has changed yet."""
-    zero = {n: torch.zeros_like(c) for n, c in subtree(sent, "c").items()}
-    return nest("own", zero) | nest("change", zero)
+def begin(start: Tree, broadcast: Tree) -> Tree:
+    """c_i = 0."""
+    return {f"own.{n}": torch.zeros_like(c) for n, c in subtree(broadcast, "c").items()}
 
 
 def correct(grads: Tree, params: Tree, given: ClientInput) -> Tree:
@@ -50,15 +48,17 @@ def difference(params: Tree, given: ClientInput) -> Tree:
     return {n: c[n] - own[n] for n in params}
 
 
-def renew(params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor) -> Tree:
+def renew(
+    params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
+) -> tuple[Tree, Tree]:
     """c_i+ = c_i - c + (x - y_i) / (K eta_l). Paper: SCAFFOLD Alg. 1 l. 12."""
     own, c = subtree(given.state, "own"), subtree(given.broadcast, "c")
     new = {
         n: own[n] - c[n] + (given.start[n] - y) / lr_sum.clamp(min=1e-30)
         for n, y in params.items()
     }
-    change = {n: new[n] - own[n] for n in new}
-    return nest("own", new) | nest("change", change)
+    change = {n: (steps > 0) * (new[n] - own[n]) for n in new}
+    return nest("own", new), nest("change", change)
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,14 @@ class Controlled:
 
     lr: float = 1.0
     factor: bool = True
-    name: str = "controlled"
-    tells: tuple[str, ...] = ("c",)
-    hears: tuple[str, ...] = ("change",)
 
     def __post_init__(self) -> None:
         require(self.lr > 0, f"lr must be above 0, not {self.lr}")
 
-    def begin(self, model: Tree, world: World, clients: int) -> ServerState:
-        zero = {n: torch.zeros_like(w) for n, w in model.items()}
-        c = {n: v for n, v in zero.items() if n in world.parameters}
-        return ServerState(model, broadcast=nest("c", c))
-
     def __call__(self, now: Gathered) -> ServerState:
         mean = weighted_sum(now.models, now.weights)
         x, here = now.before.model, len(now.weights)
-        trained = now.world.parameters
+        trained = now.view.parameters
         model = {
             n: x[n] + self.lr * (w - x[n]) if n in trained else w
             for n, w in mean.items()
@@ -94,20 +86,28 @@ class Controlled:
         return ServerState(model, broadcast=nest("c", c))
 
 
+def uncontrolled(model: Tree, view: ServerView) -> ServerState:
+    """c = 0."""
+    names = [n for n in model if n in view.parameters]
+    c = {f"c.{n}": torch.zeros_like(model[n]) for n in names}
+    return ServerState(model, broadcast=c)
+
+
 def scaffold(
-    local: Local | None = None,
+    training: Training | None = None,
     lr: float = 1.0,
     after: bool = False,
     factor: bool = True,
 ) -> Method:
     """FedAvg with control variates; `lr` is the server's."""
-    how = {"push": difference} if after else {"gradient": correct}
-    rule = replace(
-        local or Local(),
-        memory=begin,
+    rule = Rule(
+        gradient=None if after else correct,
+        push=difference if after else None,
+        begin=begin,
         finish=renew,
-        uploads=("change",),
-        listens=("c",),
-        **how,
+        sends=("change",),
+        needs=("c",),
     )
-    return fedavg(rule, Equal(), name="SCAFFOLD", server=Controlled(lr, factor))
+    step = Controlled(lr, factor)
+    server = Server("controlled", step, uncontrolled, ("c",), ("change",))
+    return fedavg(training, Equal(), name="SCAFFOLD", server=server, rule=rule)

@@ -1,30 +1,21 @@
-"""Accuracy and loss of many models: on one test set, or each on samples of its own."""
+"""Accuracy and loss of many models, on one test set or each on its own; over seeds."""
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import stdtrit
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch.func import vmap
 from torch.nn import functional as F
 
 from fedlab_core.errors import require
+from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree, take
 
 Lists = Sequence[np.ndarray | Sequence[int] | Tensor]  # sample numbers per client
 MODELS_AT_ONCE, SAMPLES_AT_ONCE = 64, 4096
-
-
-def logits(model: nn.Module, state: Tree, x: Tensor) -> Tensor:
-    """One model's outputs on x, in evaluation mode."""
-    return functional_call(evaluating(model), state, (x,))
-
-
-def evaluating(model: nn.Module) -> nn.Module:
-    """The model in evaluation mode: a copy, where it is in training."""
-    return model if not model.training else copy.deepcopy(model).eval()
 
 
 @dataclass(frozen=True)
@@ -41,11 +32,11 @@ def evaluate(
     model: nn.Module, states: Tree, x: Tensor, y: Tensor, classes: int
 ) -> Scores:
     """Score every row of a stacked tree on (x, y); one pass, in slices that fit."""
-    net, rows = evaluating(model), len(next(iter(states.values())))
+    net, rows = Network(model), len(next(iter(states.values())))
     at_once, slice_x = max(1, min(rows, MODELS_AT_ONCE)), 2048
     right = torch.zeros(rows, classes, dtype=torch.float64, device=x.device)
     loss = torch.zeros(rows, dtype=torch.float64, device=x.device)
-    run = vmap(lambda state, part: functional_call(net, state, (part,)), (0, None))
+    run = vmap(net, (0, None))
     for r in range(0, rows, at_once):
         group = take(states, slice(r, r + at_once))
         for i in range(0, len(x), slice_x):
@@ -77,11 +68,10 @@ def evaluate_own(
 
     One model for every client is `repeat(state, len(lists))`.
     """
-    net = evaluating(model)
     check_rows(states, lists)
     right = torch.zeros(len(lists), dtype=torch.float64, device=x.device)
     loss = torch.zeros_like(right)
-    run = vmap(lambda state, part: functional_call(net, state, (part,)))
+    run = vmap(Network(model))
     for rows, index, real in padded(lists, x.device):
         out, truth = run(take(states, rows), x[index]), y[index]
         each = F.cross_entropy(out.flatten(0, 1), truth.flatten(), reduction="none")
@@ -125,3 +115,13 @@ def padded(
             part = (v[:, i : i + width] for v in (index, real))
             a, b = (torch.from_numpy(v.copy()).to(device) for v in part)
             yield where, a, b
+
+
+def mean_interval(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds and half the width of its 95 % Student interval (NaN for one)."""
+    values = np.asarray(values, dtype=float)
+    n = values.shape[axis]
+    if n < 2:
+        return values.mean(axis), np.full_like(values.mean(axis), np.nan)
+    spread = values.std(axis, ddof=1) / np.sqrt(n)
+    return values.mean(axis), stdtrit(n - 1, 0.975) * spread

@@ -11,26 +11,26 @@ import torch
 from torch import nn
 
 from fedlab_core.errors import require
-from fedlab_core.models.deep import alexnet as alexnet
-from fedlab_core.models.deep import vgg9 as vgg9
-from fedlab_core.models.dense import densenet121 as densenet121
-from fedlab_core.models.plain import disco_cnn as disco_cnn
-from fedlab_core.models.plain import lenet as lenet
-from fedlab_core.models.plain import mcmahan_cnn as mcmahan_cnn
-from fedlab_core.models.plain import mlp as mlp
-from fedlab_core.models.plain import mlp_200 as mlp_200
-from fedlab_core.models.plain import simple_cnn as simple_cnn
-from fedlab_core.models.residual import Residual as Residual
-from fedlab_core.models.residual import law_resnet as law_resnet
-from fedlab_core.models.residual import resnet as resnet
-from fedlab_core.models.residual import resnet18 as resnet18
-from fedlab_core.models.residual import resnet50 as resnet50
-from fedlab_core.models.residual import wrn56_4 as wrn56_4
-from fedlab_core.models.split import Point, blank, point
-from fedlab_core.models.split import Shape as Shape
-from fedlab_core.models.split import Split as Split
-from fedlab_core.models.text import lstm as lstm
-from fedlab_core.models.text import textcnn as textcnn
+from fedlab_core.models.deep import alexnet, vgg9
+from fedlab_core.models.dense import densenet121
+from fedlab_core.models.plain import (
+    disco_cnn,
+    lenet,
+    mcmahan_cnn,
+    mlp,
+    mlp_200,
+    simple_cnn,
+)
+from fedlab_core.models.residual import (
+    Residual,
+    law_resnet,
+    resnet,
+    resnet18,
+    resnet50,
+    wrn56_4,
+)
+from fedlab_core.models.split import Point, Shape, Split, blank, point
+from fedlab_core.models.text import lstm, textcnn
 from fedlab_core.tree import Tree
 
 MODELS: dict[str, Callable[..., Split]] = {

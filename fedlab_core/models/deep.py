@@ -98,9 +98,5 @@ def vgg9(
         nn.Linear(flat(shape, stages), first),
         nn.ReLU(),
     ]
-    stages["hidden2"] = [
-        nn.Linear(first, second),
-        nn.ReLU(),
-        Dropout(dropout, salt=3),
-    ]
+    stages["hidden2"] = [nn.Linear(first, second), nn.ReLU(), Dropout(dropout, salt=3)]
     return cut(shape, stages, nn.Linear(second, classes), split)

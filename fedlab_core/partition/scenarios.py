@@ -18,6 +18,7 @@ import numpy as np
 
 from fedlab_core import partition
 from fedlab_core.data import Dataset
+from fedlab_core.data.sampling import kept
 from fedlab_core.errors import require
 from fedlab_core.partition import Partition, hold_out
 from fedlab_core.partition.record import each, within
@@ -72,6 +73,18 @@ def pooled(data: Dataset) -> Dataset:
         both[f"{name}_train"] = np.concatenate([train, test])
         both[f"{name}_test"] = test[:0]
     return replace(data, **both)
+
+
+def tailed(data: Dataset, train: float, test: float = 1.0) -> Dataset:
+    """Fewer samples of each class than of the one before, for training and test.
+
+    Both numbers are rho, the largest class over the smallest; 1 leaves all of them.
+    """
+    for part, rho in (("train", train), ("test", test)):
+        if rho != 1:
+            labels = data.y_train if part == "train" else data.y_test
+            data = kept(data, part, partition.long_tail(labels, rho))
+    return data
 
 
 def _halves(data: Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:

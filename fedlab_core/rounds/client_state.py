@@ -7,25 +7,35 @@ import torch
 from fedlab_core.tree import Tree, copied, stack, take
 
 
-class Memories:
+class ClientStates:
     """One tree a client, on the device or waiting on the host."""
 
     def __init__(self, device: torch.device | str):
         self.device = device
         self.of: dict[int, Tree] = {}
+        self.names: frozenset[str] | None = None  # of a whole state, once one is known
 
-    def recall(self, ids: list[int], first: Callable[[list[int]], Tree]) -> Tree:
-        """Their memories with a client axis; `first` makes those of some newcomers.
+    def recall(self, ids: list[int], begin: Callable[[list[int]], Tree]) -> Tree:
+        """Their states with a client axis; what somebody lacks begins anew.
 
-        It is given the newcomers' places among the ids.
+        `begin` makes whole first states, of the ids in some places.
         """
-        new = [place for place, k in enumerate(ids) if k not in self.of]
-        fresh = first(new) if new else {}
-        begun = {ids[place]: take(fresh, row) for row, place in enumerate(new)}
-        return stack([self.of.get(k) or begun[k] for k in ids])
+        kept = [self.of.get(k, {}) for k in ids]
+        whole = self.names
+        lacking = [
+            place
+            for place, state in enumerate(kept)
+            if whole is None or not whole <= state.keys()
+        ]
+        if lacking:
+            fresh = begin(lacking)
+            self.names = frozenset(fresh)
+            for row, place in enumerate(lacking):
+                kept[place] = take(fresh, row) | kept[place]
+        return stack(kept)
 
-    def keep(self, ids: list[int], memory: Tree) -> None:
+    def keep(self, ids: list[int], states: Tree) -> None:
         """Put away each client's row."""
-        away = {n: v.to(self.device) for n, v in memory.items()}
+        away = {n: v.to(self.device) for n, v in states.items()}
         for row, k in enumerate(ids):
             self.of[k] = copied(take(away, row))

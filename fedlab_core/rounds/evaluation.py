@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import ClientInput
+from fedlab_core.client.rule import PLAIN, ClientInput
 from fedlab_core.engine import Client, Trained
 from fedlab_core.metrics import Scores, evaluate, evaluate_own
-from fedlab_core.rounds.client_state import Memories
+from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.history import Run, TrainRequest
 from fedlab_core.rounds.method import nothing
 from fedlab_core.tree import Tree, subtree, take
@@ -25,13 +25,13 @@ class Evaluated:
 
 
 def evaluate_round(
-    play: Run, t: int, models: Tree, group_of: list[int], kept: Memories
+    run: Run, t: int, models: Tree, group_of: list[int], kept: ClientStates
 ) -> Generator[TrainRequest, Trained, Evaluated]:
     """Test the groups' models on everything, or every client's on its own test.
 
     Accuracy and loss are means over clients, each with the model that it is given.
     """
-    w, personal = play.world, play.method.personal
+    w, personal = run.world, run.method.personal
     if w.tests is None and personal is nothing:
         scores = evaluate(w.model, models, w.x_test, w.y_test, len(w.classes))
         accuracy, loss = scores.accuracy, scores.loss
@@ -39,7 +39,7 @@ def evaluate_round(
             accuracy, loss = accuracy[group_of], loss[group_of]
         row = {"accuracy": float(accuracy.mean()), "loss": float(loss.mean())}
         return Evaluated(row, scores)
-    states = yield from _personal(play, t, take(models, group_of), kept)
+    states = yield from _personal(run, t, take(models, group_of), kept)
     lists = w.tests or [torch.arange(len(w.x_test))] * len(w)
     own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
     row = {"accuracy": float(own.accuracy.mean()), "loss": float(own.loss.mean())}
@@ -48,14 +48,14 @@ def evaluate_round(
 
 
 def _personal(
-    play: Run, t: int, states: Tree, kept: Memories
+    run: Run, t: int, states: Tree, kept: ClientStates
 ) -> Generator[TrainRequest, Trained, Tree]:
     """The models by which every client is judged, with a client axis."""
-    w, personal, everyone = play.world, play.method.personal, range(len(play.world))
+    w, personal, everyone = run.world, run.method.personal, range(len(run.world))
     if personal.adapt:
-        cohort = [Client(w.client(k), (play.seed, t, k)) for k in everyone]
-        given = ClientInput(states, {}, {})
-        trained = yield TrainRequest(cohort, given, personal.adapt, counts=False)
+        cohort = [Client(w.client(k), (run.seed, t, k)) for k in everyone]
+        given = ClientInput(states)
+        trained = yield TrainRequest(cohort, given, personal.adapt, PLAIN, False)
         return trained.states
     for k in everyone if personal.kept or personal.own_model else ():
         if k in kept.of:

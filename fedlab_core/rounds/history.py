@@ -7,15 +7,19 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from fedlab_core.client.local import ClientInput, Local
+from fedlab_core import renamed
+from fedlab_core.client.rule import ClientInput, Rule
+from fedlab_core.client.training import Training
 from fedlab_core.engine import Client, Trained
 from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
-from fedlab_core.rounds.method import Method, ServerState
+from fedlab_core.rounds.method import Method
+from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
 
+@renamed.fields(homes="group_of")
 @dataclass
 class History:
     """One row a round; `accuracy` says which of the usual three numbers it reports."""
@@ -66,8 +70,7 @@ class Run:
     participants: int | None = None
     observe: Callable[["Round"], dict] | None = None
     start: Tree | None = None
-    keep: str = "device"  # where clients' memories wait for their next turn, or "host"
-
+    keep: str = "device"  # where clients' states wait for their next turn, or "host"
     judge_every: int = 1  # rounds between tests; the last is always judged
 
     def __post_init__(self) -> None:
@@ -81,6 +84,7 @@ class Run:
         require(known, f"keep must be device or host, not {self.keep!r}")
 
 
+@renamed.fields(homes="group_of", nexts="servers", memory="kept")
 @dataclass(frozen=True)
 class Round:
     """What an observer may look at."""
@@ -94,9 +98,9 @@ class Round:
     after: Tree
     group_of: list[int]  # the group of every client
     scores: Scores | None  # of the groups' models on the whole test set
-    memory: Tree  # what the participants keep, with a client axis
+    kept: Tree  # what the participants keep, with a client axis
     uploads: Tree  # what they sent besides models, with a client axis
-    servers: list[ServerState]  # what the servers go on with
+    servers: list[ServerState]  # what they go on with
 
 
 def draw_participants(
@@ -115,5 +119,6 @@ class TrainRequest:
 
     cohort: list[Client]
     given: ClientInput
-    local: Local
+    training: Training
+    rule: Rule
     counts: bool = True  # whether it is a round of its own

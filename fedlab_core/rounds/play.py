@@ -2,25 +2,25 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from fedlab_core.client.local import ClientInput
+from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Trained, train
-from fedlab_core.engine.batching import kind, merge
+from fedlab_core.engine.batching import blank, merge
 from fedlab_core.rounds.history import History, Run, TrainRequest
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.simulation import simulate
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, concat
 
 
 def run_all(
-    plays: Sequence[Run],
+    runs: Sequence[Run],
     *,
     engine: str = "auto",
     precision: str = "float32",
@@ -28,28 +28,28 @@ def run_all(
 ) -> list[History]:
     """Play several runs side by side; those that can share a cohort train as one.
 
-    Runs share a cohort when they use the same kind of model and images, and `Local`s
-    that differ in nothing but the learning rate and the numbers of their rules.
+    Runs share a cohort when they use the same kind of model and images, and methods
+    that differ, for a client, in nothing but the learning rate and its rule's numbers.
     `engine` and `precision` are those of `train`. A progress bar counts rounds;
     `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it.
     """
-    pools = _pools([play.world for play in plays])
-    games = [simulate(play) for play in plays]
-    wanted = {i: next(game) for i, game in enumerate(games)}
+    pools = _pools([run.world for run in runs])
+    simulations = [simulate(run) for run in runs]
+    wanted = {i: next(simulation) for i, simulation in enumerate(simulations)}
     done: dict[int, History] = {}
     how = {"engine": engine, "precision": precision, "kept": {}}
     hide = _hide_progress() if progress is None else not progress
-    with tqdm(total=sum(p.rounds for p in plays), disable=hide, unit="round") as bar:
+    with tqdm(total=sum(r.rounds for r in runs), disable=hide, unit="round") as bar:
         while wanted:
-            answers = _train_all(plays, pools, wanted, how)
+            answers = _train_all(runs, pools, wanted, how)
             for i in list(wanted):
                 bar.update(wanted[i].counts)
                 try:
-                    wanted[i] = games[i].send(answers[i])
+                    wanted[i] = simulations[i].send(answers[i])
                 except StopIteration as end:
                     done[i] = end.value
                     del wanted[i]
-    return [done[i] for i in range(len(plays))]
+    return [done[i] for i in range(len(runs))]
 
 
 def _hide_progress() -> bool | None:
@@ -106,35 +106,28 @@ def _pools(worlds: Sequence[World]) -> list[_Pool]:
 
 
 def _train_all(
-    plays: Sequence[Run], pools: list[_Pool], wanted: dict[int, TrainRequest], how: dict
+    runs: Sequence[Run], pools: list[_Pool], wanted: dict[int, TrainRequest], how: dict
 ) -> dict[int, Trained]:
     """Train what the runs ask for, one cohort for those that can share one."""
     together: dict[tuple, list[int]] = {}
-    for i, request in wanted.items():
-        together.setdefault((id(pools[i]), kind(request.local)), []).append(i)
+    for i, asked in wanted.items():
+        alike = blank(asked.training, asked.rule)
+        together.setdefault((id(pools[i]), alike), []).append(i)
     answers = {}
     for members in together.values():
-        local, numbers = merge([wanted[i].local for i in members])
+        works = [(wanted[i].training, wanted[i].rule) for i in members]
+        training = works[0][0]
+        rule, numbers = merge(works)
         cohort, parts, first = [], [], 0
         for i, sent in zip(members, numbers, strict=True):
-            begin = pools[i].begins[_data(plays[i].world)]
-            mine, rate = wanted[i].cohort, wanted[i].local.lr
-            lr = None if rate == local.lr else rate
+            begin = pools[i].begins[_data(runs[i].world)]
+            mine, rate = wanted[i].cohort, wanted[i].training.lr
+            lr = None if rate == training.lr else rate
             cohort += [replace(c, indices=c.indices + begin, lr=lr) for c in mine]
             parts.append(_sending(wanted[i].given, sent, len(mine)))
+        pool, model = pools[members[0]], runs[members[0]].world.model
         given = _joined(parts)
-        pool, model = pools[members[0]], plays[members[0]].world.model
-        trained = train(
-            model,
-            pool.x,
-            pool.y,
-            cohort,
-            given.start,
-            local,
-            memory=given.state or None,
-            sent=given.broadcast,
-            **how,
-        )
+        trained = train(model, pool.x, pool.y, cohort, given, training, rule, **how)
         for i in members:
             mine = slice(first, first + len(wanted[i].cohort))
             first = mine.stop
@@ -151,9 +144,5 @@ def _sending(given: ClientInput, numbers: Tree, clients: int) -> ClientInput:
 
 def _joined(parts: list[ClientInput]) -> ClientInput:
     """Several runs' clients as one cohort."""
-    trees = (
-        [getattr(p, name) for p in parts] for name in ("start", "state", "broadcast")
-    )
-    return ClientInput(
-        *({n: torch.cat([t[n] for t in ts]) for n in ts[0]} for ts in trees)
-    )
+    trees = ([getattr(p, f.name) for p in parts] for f in fields(ClientInput))
+    return ClientInput(*map(concat, trees))

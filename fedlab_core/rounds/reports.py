@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import Exchange, losses
+from fedlab_core.client.exchange import Exchange
+from fedlab_core.client.rule import losses
 from fedlab_core.engine import Client, client_means
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.rounds.worlds import World

@@ -1,7 +1,8 @@
-"""The round loop: a method played in a world.
+"""The round loop: a method in a world, round by round.
 
-`simulate` plays a `Run` round by round, and asks for training where it needs some;
-`runs` answers, for one run or for many at once.
+The first page of `fedlab_core` draws one round, file by file.
+`simulate` yields what it wants trained and is sent what came of it, so that `play` can
+train the clients of many runs side by side.
 """
 
 from collections.abc import Generator
@@ -10,13 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.client.local import ClientInput, Local
-from fedlab_core.engine import Client, Trained, begin_memories
+from fedlab_core.client.rule import ClientInput, Rule
+from fedlab_core.engine import Client, Trained, begin_states
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.client_state import Memories
+from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.evaluation import evaluate_round
+from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.history import (
     History,
     Round,
@@ -24,144 +26,148 @@ from fedlab_core.rounds.history import (
     TrainRequest,
     draw_participants,
 )
-from fedlab_core.rounds.method import COMMON, Gathered, Members, Regrouping
+from fedlab_core.rounds.method import COMMON
 from fedlab_core.rounds.reports import Reports, losses_of
-from fedlab_core.tree import (
-    Tree,
-    as_slice,
-    count,
-    is_finite,
-    nest,
-    repeat,
-    stack,
-    take,
-)
+from fedlab_core.rounds.server import Gathered
+from fedlab_core.rounds.weigh import Members
+from fedlab_core.tree import Tree, as_slice, count, is_finite, nest, repeat, stack, take
 
 Requests = Generator[TrainRequest, Trained, None]
 
 
-def simulate(play: Run) -> Generator[TrainRequest, Trained, History]:
+def simulate(run: Run) -> Generator[TrainRequest, Trained, History]:
     """The round loop: yields what it wants trained, and is sent the trained cohort."""
-    game = _Simulation(play)
-    for t in range(play.rounds):
-        yield from game.round(t)
-        if game.history.diverged:
+    simulation = _Simulation(run)
+    for t in range(run.rounds):
+        yield from simulation.round(t)
+        if simulation.history.diverged:
             break
-    return game.history
+    return simulation.history
 
 
 class _Simulation:
     """One run under way: the groups' models, and what everyone remembers."""
 
-    def __init__(self, play: Run):
-        self.play, self.world, self.method = play, play.world, play.method
-        w, groups = play.world, play.method.groups
-        self.group_of = list(groups.begin(w, play.seed))
+    def __init__(self, run: Run):
+        self.run, self.world, self.method = run, run.world, run.method
+        w, groups = run.world, run.method.groups
+        self.group_of = list(groups.begin(w, run.seed))
         begun = max(groups.models or 0, max(self.group_of) + 1)
         firsts = [self._first(g if groups.models else 0) for g in range(begun)]
         self.first = firsts[0]
-        sizes = np.bincount(self.group_of, minlength=begun).tolist()
-        begin = play.method.server.begin
-        self.servers = [begin(m, w, n) for m, n in zip(firsts, sizes, strict=True)]
-        waits = "cpu" if play.keep == "host" else w.x.device
-        self.memories, self.own = Memories(waits), Memories(waits)
-        exchange = play.method.local.exchange
-        self.board = Reports(w, exchange) if exchange else None
-        self.history = History(play.method.name, play.seed)
-        self.sent = 4 * play.method.weigh.scalars * len(w)
+        self.servers = [run.method.server.begin(m, w.view) for m in firsts]
+        waits = "cpu" if run.keep == "host" else w.x.device
+        self.kept, self.own_models = ClientStates(waits), ClientStates(waits)
+        exchange = run.method.rule.exchange
+        self.reports = Reports(w, exchange) if exchange else None
+        self.history = History(run.method.name, run.seed)
+        self.bytes = 4 * run.method.weigh.scalars * len(w)
 
     def _first(self, g: int) -> Tree:
         """The model that group g begins from."""
-        w, play = self.world, self.play
-        if play.start is not None and g == 0:
-            first = play.start
+        w, run = self.world, self.run
+        if run.start is not None and g == 0:
+            first = run.start
         else:
-            seed = (play.seed, 0xF1257) + ((g,) if g else ())
+            seed = (run.seed, 0xF1257) + ((g,) if g else ())
             first = initial_state(w.make, derive_seed(*seed))
         return {n: v.to(w.x.device) for n, v in first.items()}
 
     def round(self, t: int) -> Requests:
         """Play one round."""
-        play, w, method, local = self.play, self.world, self.method, self.method.local
-        ids = draw_participants(len(w), play.participants, play.seed, t)
-        cohort = [Client(w.client(k), (play.seed, t, k)) for k in ids]
+        run, w, method = self.run, self.world, self.method
+        ids = draw_participants(len(w), run.participants, run.seed, t)
+        cohort = [Client(w.client(k), (run.seed, t, k)) for k in ids]
         if method.groups.pick:
-            models = [n.model for n in self.servers]
+            models = [server.model for server in self.servers]
             self.group_of = method.groups.pick(
                 self.group_of, ids, lambda: losses_of(w, models, ids)
             )
         given, answers = self._given(t, ids, cohort)
-        trained = yield TrainRequest(cohort, given, local)
-        memory = trained.memory
-        if local.remembers and not local.forget:
-            self.memories.keep(ids, memory)
+        trained = yield TrainRequest(cohort, given, method.training, method.rule)
+        if self._remembers:
+            self.kept.keep(ids, trained.kept)
         if method.personal.own_model:
             yield from self._own_models(ids, cohort, given, method.personal.own_model)
-        uploads = answers | {
-            n: v for n, v in memory.items() if n.split(".")[0] in local.uploads
-        }
-        if self.board:
-            uploads |= self.board.close(ids, cohort, trained.states)
+        uploads = answers | trained.uploads
+        if self.reports:
+            uploads |= self.reports.close(ids, cohort, trained.states)
         self._count_bytes(ids, given, uploads)
         if method.groups.regroup:
             self._regroup(t, ids, trained.states)
-        before = stack([n.model for n in self.servers])
+        before = stack([server.model for server in self.servers])
         weights = self._aggregate(t, ids, trained, uploads)
-        after = self.history.states = stack([n.model for n in self.servers])
-        self.history.group_of = list(self.group_of)
-        row = self._row(t, ids, trained)
-        last = t + 1 == play.rounds
-        scores = None
-        if last or (t + 1) % play.judge_every == 0:
-            kept = self.memories if method.personal.kept else self.own
-            judged = yield from evaluate_round(play, t, after, self.group_of, kept)
-            row |= judged.row
-            scores = judged.scores
-            if judged.clients is not None:
-                self.history.clients = judged.clients.numpy()
-        if play.observe:
-            row |= play.observe(
-                Round(
-                    w,
-                    t + 1,
-                    ids,
-                    before,
-                    trained,
-                    weights,
-                    after,
-                    list(self.group_of),
-                    scores,
-                    memory,
-                    uploads,
-                    list(self.servers),
-                )
+        yield from self._record(t, ids, before, trained, weights, uploads)
+
+    def _record(
+        self,
+        t: int,
+        ids: list[int],
+        before: Tree,
+        trained: Trained,
+        weights: list[Tensor],
+        uploads: Tree,
+    ) -> Requests:
+        """Write the round down: its cost, how good it is, what else is looked at."""
+        run, history = self.run, self.history
+        after = history.states = stack([server.model for server in self.servers])
+        history.group_of = list(self.group_of)
+        row, scores = self._row(t, ids, trained), None
+        if t + 1 == run.rounds or (t + 1) % run.judge_every == 0:
+            kept = self.kept if self.method.personal.kept else self.own_models
+            found = yield from evaluate_round(run, t, after, self.group_of, kept)
+            row |= found.row
+            scores = found.scores
+            if found.clients is not None:
+                history.clients = found.clients.numpy()
+        if run.observe:
+            seen = Round(
+                world=self.world,
+                number=t + 1,
+                ids=ids,
+                before=before,
+                trained=trained,
+                weights=weights,
+                after=after,
+                group_of=list(self.group_of),
+                scores=scores,
+                kept=trained.kept,
+                uploads=uploads,
+                servers=list(self.servers),
             )
-        self.history.rows.append(row)
+            row |= run.observe(seen)
+        history.rows.append(row)
         if not is_finite(after):
-            self.history.diverged_at = t + 1
+            history.diverged_at = t + 1
+
+    @property
+    def _remembers(self) -> bool:
+        """Whether clients keep something from round to round."""
+        return bool(self.method.rule.begin) or self.method.training.remembers
 
     def _given(
         self, t: int, ids: list[int], cohort: list[Client]
     ) -> tuple[ClientInput, Tree]:
         """What the participants begin with, and what they answered before training."""
-        w, local = self.world, self.method.local
-        start = self._rows(ids, [n.begin for n in self.servers])
-        sent = self._rows(ids, [n.broadcast for n in self.servers])
-        sent |= self._common(t, ids, cohort)
+        w, method = self.world, self.method
+        start = self._rows(ids, [server.begin for server in self.servers])
+        broadcast = self._rows(ids, [server.broadcast for server in self.servers])
+        broadcast |= self._common(t, ids, cohort)
         answers: Tree = {}
-        if self.board:
-            shared, answers = self.board.open(ids, cohort, start, self.group_of)
-            sent |= shared
-        given = ClientInput(start, {}, sent)
-        if not local.remembers or local.forget:
+        if self.reports:
+            shared, answers = self.reports.open(ids, cohort, start, self.group_of)
+            broadcast |= shared
+        given = ClientInput(start, {}, broadcast)
+        if not self._remembers:
             return given, answers
 
-        def first(places: list[int]) -> Tree:
-            return begin_memories(w.model, local, given.of(places))
+        def begin(places: list[int]) -> Tree:
+            some = given.of(places)
+            return begin_states(w.model, method.training, method.rule, some)
 
-        memory = self.memories.recall(ids, first)
-        here = {n: v.to(w.x.device) for n, v in memory.items()}
-        return ClientInput(start, here, sent), answers
+        state = self.kept.recall(ids, begin)
+        here = {n: v.to(w.x.device) for n, v in state.items()}
+        return ClientInput(start, here, broadcast), answers
 
     def _rows(self, ids: list[int], trees: list[Tree]) -> Tree:
         """Each client's group's tree, with a client axis."""
@@ -170,35 +176,32 @@ class _Simulation:
         return take(stack(trees), [self.group_of[k] for k in ids])
 
     def _common(self, t: int, ids: list[int], cohort: list[Client]) -> Tree:
-        """What every client can be told, of that what its rule listens for."""
-        w, sizes, local = self.world, self.world.counts.sum(1), self.method.local
+        """What every client can be told, of that what its rule needs."""
+        w, sizes, needs = self.world, self.world.counts.sum(1), self.method.rule.needs
         told = {
             "share": (sizes / sizes.sum())[ids],
             "clients": torch.full((len(ids),), float(len(w))),
             "round": torch.full((len(ids),), float(t)),
         }
-        if "lr_sum" in local.listens:
-            told["lr_sum"] = make_plan(cohort, local).lr_sum
-        like = next(w.model.parameters())
-        return {n: v.to(like) for n, v in told.items() if n in local.listens}
+        if "lr_sum" in needs:
+            told["lr_sum"] = make_plan(cohort, self.method.training).lr_sum
+        like = w.view.like
+        return {n: v.to(like) for n, v in told.items() if n in needs}
 
     def _own_models(
-        self, ids: list[int], cohort: list[Client], given: ClientInput, local: Local
+        self, ids: list[int], cohort: list[Client], given: ClientInput, rule: Rule
     ) -> Requests:
-        """Train the participants' own models beside the group's."""
+        """Train the participants' own models, beside the group's."""
 
-        def first(places: list[int]) -> Tree:
+        def begin(places: list[int]) -> Tree:
             return repeat(self.first, len(places))
 
-        kept = self.own.recall(ids, first)
+        kept = self.own_models.recall(ids, begin)
         start = {n: v.to(self.world.x.device) for n, v in kept.items()}
-        trained = yield TrainRequest(
-            cohort,
-            ClientInput(start, {}, nest("round", given.start)),
-            local,
-            counts=False,
-        )
-        self.own.keep(ids, trained.states)
+        own = ClientInput(start, {}, nest("round", given.start))
+        request = TrainRequest(cohort, own, self.method.training, rule, counts=False)
+        trained = yield request
+        self.own_models.keep(ids, trained.states)
 
     def _count_bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> None:
         """Models both ways, and what goes with them; alone, nothing is sent."""
@@ -206,14 +209,13 @@ class _Simulation:
         talking = sum(together[self.group_of[k]] > 1 for k in ids)
         down = {n: v for n, v in given.broadcast.items() if n not in COMMON}
         extra = (count(down) + count(uploads)) / len(ids)
-        self.sent += 4 * talking * (2 * count(self.servers[0].model) + round(extra))
+        self.bytes += 4 * talking * (2 * count(self.servers[0].model) + round(extra))
 
     def _regroup(self, t: int, ids: list[int], models: Tree) -> None:
-        regroup = self.method.groups.regroup
+        regroup, w = self.method.groups.regroup, self.world
         assert regroup is not None
-        now = Regrouping(
-            self.group_of, ids, self.servers, models, self.world, (self.play.seed, t)
-        )
+        sizes, key = w.counts.sum(1), (self.run.seed, t)
+        now = Regrouping(self.group_of, ids, self.servers, models, sizes, w.view, key)
         self.group_of, parents = regroup(now)
         self.servers = [self.servers[g] for g in parents]
 
@@ -233,16 +235,16 @@ class _Simulation:
             members = Members(w.counts[who], who, loss, steps)
             weights.append(method.weigh(members))
             now = Gathered(
-                before,
-                take(trained.states, rows),
-                weights[-1],
-                members,
-                take(uploads, rows),
-                self.group_of.count(g),
-                w,
-                (self.play.seed, t, g),
+                before=before,
+                models=take(trained.states, rows),
+                weights=weights[-1],
+                members=members,
+                uploads=take(uploads, rows),
+                clients=self.group_of.count(g),
+                view=w.view,
+                key=(self.run.seed, t, g),
             )
-            self.servers[g] = method.server(now)
+            self.servers[g] = method.server.step(now)
         return weights
 
     def _row(self, t: int, ids: list[int], trained: Trained) -> dict:
@@ -251,7 +253,7 @@ class _Simulation:
             "train_loss": float(trained.loss.mean()),
             "participants": len(ids),
             "steps": int(trained.steps.sum()),
-            "bytes": self.sent,
+            "bytes": self.bytes,
         }
         alone = len(self.servers) == 1
         for g, now in enumerate(self.servers):

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_core.data import Dataset
-from fedlab_core.errors import InputError, require
+from fedlab_core.errors import require
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
+from fedlab_core.rounds.server import ServerView
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +43,11 @@ class World:
         """The training samples of client k."""
         return torch.from_numpy(self.partition.indices[k])
 
-    def proxy_set(self, whose: str) -> tuple[Tensor, Tensor]:
-        """The server's own data; a method without it is told how to get some."""
-        if self.proxy is None:
-            raise InputError(
-                f"{whose} learns on data of the server: make the world with proxy=..., "
-                "for instance fl.world(..., proxy=fl.Proxy(per_class=10))"
-            )
-        return self.proxy
+    @cached_property
+    def view(self) -> ServerView:
+        """What a server may know of it."""
+        empty = torch.zeros_like(self.x[:1])
+        return ServerView(self.model, self.parameters, empty, self.classes, self.proxy)
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,7 @@ CHOICES: dict[str, dict[str, Plain]] = {
         "equal": {"of": "equal"},
         "FedDisco": {"of": "feddisco"},
     },
-    "server": {
-        "average": {},
-        "FedLAW": {"of": "fedlaw", "server_epochs": 10},
-    },
+    "server": {"average": {}, "FedLAW": {"of": "fedlaw", "server_epochs": 10}},
     "groups": {
         "everyone": {},
         "FedCollab": {"of": "fedcollab", **_COLLAB},

@@ -331,22 +331,14 @@ _COLLAB = (
         _claim(fedcollab, "IFCA, clusters"),
         "Four clusters, told to IFCA, are the truth of this world; where the task is "
         "easy both may find them and nothing is left to gain.",
-        (
-            SAME,
-            _MUCH_NOISIER,
-            Try("10 rounds for 40", _rounds(10)),
-        ),
+        (SAME, _MUCH_NOISIER, Try("10 rounds for 40", _rounds(10))),
     ),
     Gap(
         "fedcollab-two",
         _claim(fedcollab, "two clients, many"),
         "Two clients are two numbers a seed; and where the distance begins to matter "
         "depends on how hard the task is.",
-        (
-            SAME,
-            Try("120 rounds for 30", _rounds(120)),
-            _MUCH_NOISIER,
-        ),
+        (SAME, Try("120 rounds for 30", _rounds(120)), _MUCH_NOISIER),
     ),
 )
 

@@ -76,8 +76,7 @@ def test_the_spectrum_is_that_of_the_explicit_hessian(network):
 
 
 @given(
-    values=st.lists(st.integers(-4, 9), min_size=1, max_size=8),
-    seed=st.integers(0, 9),
+    values=st.lists(st.integers(-4, 9), min_size=1, max_size=8), seed=st.integers(0, 9)
 )
 def test_lanczos_finds_a_whole_spectrum(values, seed):
     """Repeated and zero eigenvalues included: it goes on when a space is used up."""

@@ -50,58 +50,13 @@ def test_rescaling_leaves_buffers_alone(around):
         assert loss == pytest.approx(alone(model, state, x, y)[0], rel=1e-4)
 
 
-def test_a_grid_in_two_directions(around):
-    model, (a, b, c), x, y = around
-    got = landscape.around(model, a, (b, c), GRID, x, y)
-    assert got.loss.shape == got.accuracy.shape == (3, 5)
-    for i, down in enumerate(GRID[1]):
-        for j, right in enumerate(GRID[0]):
-            state = tree.add(tree.add(a, b, right), c, down)
-            want = alone(model, state, x, y)
-            if np.isfinite(want[0]):  # a negative variance has no root
-                assert (got.loss[i, j], got.accuracy[i, j]) == pytest.approx(want, 1e-4)
-
-
 def test_slices_do_not_count(around, monkeypatch):
-    model, (a, b, c), x, y = around
-    whole = landscape.around(model, a, (b, c), GRID, x, y)
+    model, states, x, y = around
+    whole = landscape.simplex(model, tree.stack(states), x, y, steps=3)
     for numbers in (1, 100):  # one model at a time, and two
         monkeypatch.setattr(landscape, "NUMBERS_AT_ONCE", numbers)
-        parts = landscape.around(model, a, (b, c), GRID, x, y)
+        parts = landscape.simplex(model, tree.stack(states), x, y, steps=3)
         np.testing.assert_allclose(parts.loss, whole.loss, rtol=1e-5)
-
-
-def test_the_plane_holds_its_three_models(around):
-    """A grid that ends at the models: corners at (0, 0), (l, 0) and (s, h)."""
-    model, states, x, y = around
-    got = landscape.plane(model, states, x, y, points=5, margin=0)
-    assert got.models[0].tolist() == [0, 0] and got.models[1, 1] == 0
-    assert got.loss[0, list(got.x).index(0.0)] == pytest.approx(
-        alone(model, states[0], x, y)[0], rel=1e-4
-    )
-    for i, j in (0, 1), (0, 2), (1, 2):
-        apart = float(tree.norm(tree.add(states[i], states[j], -1)))
-        drawn = np.linalg.norm(got.models[i] - got.models[j])
-        assert drawn == pytest.approx(apart, rel=1e-4)
-
-
-def test_the_plane_by_hand():
-    """One pixel, two classes, weights (w0, w1), no bias that differs: models at (0, 0),
-    (2, 0) and (1, 1). The loss on x = 1 of class 0 is log(1 + exp(w1 - w0))."""
-    make = build("mlp", (1, 1, 1), 2, hidden=())
-    places = [[0.0, 0.0], [2.0, 0.0], [1.0, 1.0]]
-    corners = [
-        {"head.weight": torch.tensor([[w[0]], [w[1]]]), "head.bias": torch.zeros(2)}
-        for w in places
-    ]
-    x, y = torch.ones(1, 1, 1, 1), torch.zeros(1, dtype=torch.long)
-    got = landscape.plane(make(), corners, x, y, points=3, margin=0.5)
-    np.testing.assert_allclose(got.models, places, atol=1e-6)
-    np.testing.assert_allclose(got.x, [-1, 1, 3], atol=1e-6)
-    np.testing.assert_allclose(got.y, [-0.5, 0.5, 1.5], atol=1e-6)
-    want = np.log1p(np.exp(got.y[:, None] - got.x[None]))
-    np.testing.assert_allclose(got.loss, want, rtol=1e-5)
-    assert got.accuracy.tolist() == (want < np.log(2)).astype(float).tolist()
 
 
 def test_the_simplex_of_three_clients(around):
@@ -133,14 +88,8 @@ def test_the_triangle_is_equilateral(around):
 def test_misuse(around):
     model, (a, b, c), x, y = around
     with pytest.raises(InputError, match="three models are needed, not 2"):
-        landscape.plane(model, [a, b], x, y)
-    with pytest.raises(InputError, match="three models are needed, not 2"):
         landscape.simplex(model, tree.stack([a, b]), x, y)
-    with pytest.raises(InputError, match="the three models lie on a line"):
-        landscape.plane(model, [a, b, tree.mix(a, b, 0.5)], x, y)
     with pytest.raises(InputError, match="the state has no strange: other model"):
         landscape.along(model, a, {"strange": torch.ones(1)}, [0], x, y)
     with pytest.raises(InputError, match="steps must be 1 or more, not 0"):
         landscape.simplex(model, tree.stack([a, b, c]), x, y, steps=0)
-    with pytest.raises(InputError, match="points must be 2 or more, not 1"):
-        landscape.plane(model, [a, b, c], x, y, points=1)

@@ -43,11 +43,7 @@ WRONG = [
     ("8.2", lambda base, parts, ab: ab - sum(parts), "counted too often"),
     ("8.2", lambda base, parts, ab: _surplus(base, parts, ab).mean(), "one number a"),
     ("8.2", lambda base, parts, ab: -_surplus(base, parts, ab), "turn it round"),
-    (
-        "8.2",
-        lambda base, parts, ab: ab - np.max(parts, axis=0),
-        "not over the best",
-    ),
+    ("8.2", lambda base, parts, ab: ab - np.max(parts, axis=0), "not over the best"),
     ("8.3", lambda m, sigma: _curse(m, 1.0), "errors have sigma"),
     ("8.3", _largest_size, "not the largest in size"),
     ("8.3", lambda m, sigma: 0.0, "too far off"),

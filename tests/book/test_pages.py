@@ -161,8 +161,7 @@ def test_a_trace_says_what_was_used_and_counts_a_run_once():
 
 
 @pytest.mark.parametrize(
-    "seconds, said",
-    [(0.31, "0.3 s"), (99.0, "99 s"), (600, "10 min"), (7200, "2.0 h")],
+    "seconds, said", [(0.31, "0.3 s"), (99.0, "99 s"), (600, "10 min"), (7200, "2.0 h")]
 )
 def test_times_are_written_in_a_unit_that_suits_them(seconds, said):
     assert took(seconds) == said

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from fedlab_core import data
 from fedlab_core.data.sources import SOURCES
 from fedlab_core.errors import InputError
-from tests.data_cases import (
-    arrays,
-    leftovers,
-    store,
-)
+from tests.data_cases import arrays, leftovers, store
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedlab_core import Local
-from fedlab_core.client.local import ClientInput, Cosine, CropFlip
-from fedlab_core.engine import Trained, begin_memories, train
+from fedlab_core import ClientInput, Rule, Training
+from fedlab_core.client.augment import CropFlip
+from fedlab_core.client.training import Cosine
+from fedlab_core.engine import Trained, begin_states, train
 from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
-from fedlab_core.engine.network import Network
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import StackedCohort
-from tests.engine.test_options import control, renew, zeros
+from fedlab_core.models.network import Network
+from tests.engine.test_options import SCAFFOLD
 from tests.engine_cases import (
     NETS,
     PLAIN,
@@ -34,8 +35,13 @@ from tests.engine_cases import (
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 EVERYTHING = replace(
     ROUND, clip=1.0, schedule=Cosine(4), augment=CropFlip(1), keep_velocity=True,
-    statistics="local", memory=zeros, gradient=control, finish=renew,
+    statistics="local",
 )  # fmt: skip
+WAYS = pytest.mark.parametrize(
+    "training, rule",
+    [(ROUND, Rule()), (EVERYTHING, SCAFFOLD)],
+    ids=["SGD", "everything"],
+)
 
 
 class Rehearsal:
@@ -50,34 +56,42 @@ class Rehearsal:
         return step
 
 
+def stacked(model, x, y, training, rule):
+    return StackedCohort(Network(model, training=True), x, y, training, rule)
+
+
+def sending(given_, rule):
+    """The same, with what a rule that corrects gradients has to be sent."""
+    sent = {n: 0.1 * v for n, v in given_.start.items()} if rule.gradient else {}
+    return replace(given_, broadcast=sent)
+
+
 def in_order(sizes_):
     """Clients come to a stage with the most samples first."""
     return sorted(sizes_, reverse=True)
 
 
-@pytest.mark.parametrize("local", [ROUND, EVERYTHING], ids=["SGD", "everything"])
+@WAYS
 @pytest.mark.parametrize("name", [PLAIN, TRICKY, "small cnn"])
-def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, local):
+def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, training, rule):
     """Three rounds of other clients: the first captures, the others only copy."""
     capture = Rehearsal()
     stage = addresses = None
     for t, sizes_ in enumerate([[30, 30, 19, 8, 1], [29, 20, 19, 9, 2], [30, 5, 4]]):
         sizes_ += [0] * (5 - len(sizes_))
-        model, x, y, cohort, start = problem(name, in_order(sizes_), seed=t, t=t)
-        if local.augment and name.startswith("mlp"):
-            local = replace(local, augment=None)
+        model, x, y, cohort, given_ = problem(name, in_order(sizes_), seed=t, t=t)
+        if training.augment and name.startswith("mlp"):
+            training = replace(training, augment=None)
         if stage is None:
             shared = (model, x, y)
-            stage = Captured(StackedCohort(Network(model), x, y, local), 5, 16, capture)
+            stage = Captured(stacked(model, x, y, training, rule), 5, 16, capture)
         model, x, y = shared
-        sent = {n: 0.1 * v for n, v in start.items()} if local.gradient else {}
-        want = train(model, x, y, cohort, start, local, sent=sent, engine="looped")
-        memory = {}
-        if local.remembers:
-            memory = begin_memories(model, local, ClientInput(start, {}, sent))
-        plan = make_plan(cohort, local)
-        states, kept, loss = stage.play(plan, ClientInput(start, memory, sent))
-        got = Trained(states, loss, plan.steps, kept)
+        given_ = sending(given_, rule)
+        want = train(model, x, y, cohort, given_, training, rule, engine="looped")
+        state = begin_states(model, training, rule, given_)
+        plan = make_plan(cohort, training)
+        states, kept, uploads, loss = stage.play(plan, replace(given_, state=state))
+        got = Trained(states, loss, plan.steps, kept, uploads)
         assert_same(got, want, 1e-9)
         now = {n: v.data_ptr() for n, v in stage.stage.trees["params"].items()}
         assert addresses in (None, now)
@@ -88,11 +102,11 @@ def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, local):
 
 
 def test_a_cohort_of_equal_clients_needs_one_graph():
-    model, x, y, cohort, start = problem(TRICKY, [16] * 6)
+    model, x, y, cohort, given_ = problem(TRICKY, [16] * 6)
     capture = Rehearsal()
-    stage = Captured(StackedCohort(Network(model), x, y, ROUND), 6, 4, capture)
+    stage = Captured(stacked(model, x, y, ROUND, Rule()), 6, 4, capture)
     for _ in range(3):
-        stage.play(make_plan(cohort, ROUND), ClientInput(start, {}, {}))
+        stage.play(make_plan(cohort, ROUND), given_)
     assert capture.captures == 1
 
 
@@ -110,13 +124,13 @@ def test_stages_are_kept_for_rounds_alike_and_the_oldest_make_room(monkeypatch):
     kept: dict = {}
 
     def stage(clients, batch_size=8, n=8):
-        local = Local(batch_size=batch_size)
-        model, x, y, cohort, start = problem(PLAIN, [n] * clients)
-        plan, given_ = make_plan(cohort, local), ClientInput(start, {}, {})
-        return module.captured(network, *shared, plan, given_, local, kept)
+        training = Training(batch_size=batch_size)
+        *_, cohort, given_ = problem(PLAIN, [n] * clients)
+        plan = make_plan(cohort, training)
+        return module.captured(network, *shared, plan, given_, training, Rule(), kept)
 
     model, x, y, *_ = problem(PLAIN, [8])
-    network, shared = Network(model), (x, y)
+    network, shared = Network(model, training=True), (x, y)
     first = stage(2)
     assert stage(2) is first
     others = [stage(3), stage(2, batch_size=4), stage(2, batch_size=4, n=30)]
@@ -129,40 +143,40 @@ def test_stages_are_kept_for_rounds_alike_and_the_oldest_make_room(monkeypatch):
 # -- on a device -------------------------------------------------------------------
 
 
-def on_gpu(given_):
-    model, x, y, cohort, start = given_
-    there = {n: v.cuda() for n, v in start.items()}
+def on_gpu(problem_):
+    model, x, y, cohort, given_ = problem_
+    trees = (given_.start, given_.state, given_.broadcast)
+    there = ClientInput(*({n: v.cuda() for n, v in t.items()} for t in trees))
     return model.cuda(), x.cuda(), y.cuda(), cohort, there
 
 
 def on_cpu(trained: Trained) -> Trained:
-    cpu = torch.Tensor.cpu
-    return Trained(
-        {n: cpu(v) for n, v in trained.states.items()},
-        trained.loss.cpu(),
-        trained.steps,
-        {n: cpu(v) for n, v in trained.memory.items()},
+    states, kept, uploads = (
+        {n: v.cpu() for n, v in t.items()}
+        for t in (trained.states, trained.kept, trained.uploads)
     )
+    return Trained(states, trained.loss.cpu(), trained.steps, kept, uploads)
 
 
 @CUDA
 @pytest.mark.gpu
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
-@pytest.mark.parametrize("local", [ROUND, EVERYTHING], ids=["SGD", "everything"])
+@WAYS
 @pytest.mark.parametrize("name", NETS)
-def test_a_gpu_gives_the_cpus_numbers_and_the_same_bits_again(name, local, engine):
-    given_ = problem(name, [30, 8, 19, 30, 5, 16])
-    if local.augment and name.startswith("mlp"):
-        local = replace(local, augment=None)
-    sent = {n: 0.1 * v for n, v in given_[4].items()} if local.gradient else {}
-    want = train(*given_, local, sent=sent, engine="looped")
-    there = on_gpu(given_)
-    sent = {n: v.cuda() for n, v in sent.items()}
+def test_a_gpu_gives_the_cpus_numbers_and_the_same_bits_again(
+    name, training, rule, engine
+):
+    model, x, y, cohort, given_ = problem(name, [30, 8, 19, 30, 5, 16])
+    if training.augment and name.startswith("mlp"):
+        training = replace(training, augment=None)
+    here = (model, x, y, cohort, sending(given_, rule))
+    want = train(*here, training, rule, engine="looped")
+    how = (*on_gpu(here), training, rule)
     kept: dict = {}
-    got = train(*there, local, sent=sent, engine=engine, kept=kept)
+    got = train(*how, engine=engine, kept=kept)
     assert_same(on_cpu(got), want, 1e-8)
-    assert_same_bits(got, train(*there, local, sent=sent, engine=engine, kept=kept))
-    assert_same_bits(got, train(*there, local, sent=sent, engine=engine))
+    assert_same_bits(got, train(*how, engine=engine, kept=kept))
+    assert_same_bits(got, train(*how, engine=engine))
 
 
 @CUDA
@@ -186,11 +200,11 @@ def test_a_round_on_a_gpu_does_not_wait_for_the_device():
 @pytest.mark.gpu
 def test_tf32_is_off_unless_asked_for():
     given_ = on_gpu(problem("disco cnn", [64] * 4, torch.float32))
-    local = Local(lr=0.05, epochs=2, batch_size=16)
-    exact = train(*given_, local)
-    want = train(*problem("disco cnn", [64] * 4, torch.float32), local)
+    training = Training(lr=0.05, epochs=2, batch_size=16)
+    exact = train(*given_, training)
+    want = train(*problem("disco cnn", [64] * 4, torch.float32), training)
     assert_same(on_cpu(exact), want, 1e-4)
-    rough = train(*given_, local, precision="tf32")
+    rough = train(*given_, training, precision="tf32")
     gap = (rough.states["head.weight"] - exact.states["head.weight"]).abs().max()
     assert 0 < gap < 0.05
 
@@ -212,13 +226,13 @@ def test_a_cohort_that_fills_the_device_is_split():
 @settings(max_examples=10)
 @given(st.lists(st.integers(0, 25), min_size=2, max_size=7), st.booleans())
 def test_any_ragged_cohort_is_trained_as_the_loop_does(sizes_, drop_last):
-    local = replace(ROUND, drop_last=drop_last)
-    model, x, y, cohort, start = problem(TRICKY, in_order(sizes_))
-    want = train(model, x, y, cohort, start, local, engine="looped")
+    training = replace(ROUND, drop_last=drop_last)
+    model, x, y, cohort, given_ = problem(TRICKY, in_order(sizes_))
+    want = train(model, x, y, cohort, given_, training, engine="looped")
     longest = int(want.steps.max())
     stage = Captured(
-        StackedCohort(Network(model), x, y, local), len(cohort), longest, Rehearsal()
+        stacked(model, x, y, training, Rule()), len(cohort), longest, Rehearsal()
     )
-    plan = make_plan(cohort, local)
-    states, _, loss = stage.play(plan, ClientInput(start, {}, {}))
+    plan = make_plan(cohort, training)
+    states, _, _, loss = stage.play(plan, given_)
     assert_same(Trained(states, loss, plan.steps), want, 1e-9)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedlab_core import Local, build, tree
+from fedlab_core import ClientInput, Rule, Training, build, tree
 from fedlab_core.engine import Client, batch_order, count_steps, train
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
@@ -45,19 +45,20 @@ CHOICES = {
 @settings(max_examples=25)
 @given(**CHOICES)
 def test_stacked_looped_and_an_ordinary_loop_agree(name, sizes, **choices):
-    local = Local(lr=0.05, **choices)
+    training = Training(lr=0.05, **choices)
     if name in ("disco cnn", "resnet"):  # the slow ones: fewer steps do
-        sizes, local = sizes[:3], replace(local, batch_size=max(local.batch_size, 4))
+        sizes, least = sizes[:3], max(training.batch_size, 4)
+        training = replace(training, batch_size=least)
     given_ = problem(name, sizes)
-    stacked = train(*given_, local, engine="stacked")
-    looped = train(*given_, local, engine="looped")
+    stacked = train(*given_, training, engine="stacked")
+    looped = train(*given_, training, engine="looped")
     assert_same(stacked, looped, 1e-9)
-    assert stacked.steps.tolist() == count_steps(given_[3], local).tolist()
+    assert stacked.steps.tolist() == count_steps(given_[3], training).tolist()
     # PyTorch's BatchNorm1d refuses a mini-batch of one sample
-    ones = any(n % local.batch_size == 1 for n in sizes) and not local.drop_last
+    ones = any(n % training.batch_size == 1 for n in sizes) and not training.drop_last
     normed = any(isinstance(m, BatchNorm) for m in given_[0].modules())
-    if not (normed and (ones or local.batch_size == 1)):
-        assert_same(looped, ordinary(*given_, local), 1e-5)
+    if not (normed and (ones or training.batch_size == 1)):
+        assert_same(looped, ordinary(*given_, training), 1e-5)
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -65,10 +66,12 @@ def test_stacked_looped_and_an_ordinary_loop_agree(name, sizes, **choices):
 def test_a_round_in_single_precision_is_within_a_hundred_thousandth(
     threads, name, engine
 ):
-    local = Local(lr=0.02, epochs=2, batch_size=8, momentum=0.9, weight_decay=1e-3)
+    training = Training(
+        lr=0.02, epochs=2, batch_size=8, momentum=0.9, weight_decay=1e-3
+    )
     given_ = problem(name, [30, 19, 8, 3], torch.float32)
-    got = train(*given_, local, engine=engine)
-    assert_same(got, ordinary(*given_, local), 1e-5)
+    got = train(*given_, training, engine=engine)
+    assert_same(got, ordinary(*given_, training), 1e-5)
     assert all(v.dtype == torch.float32 for v in got.states.values())
 
 
@@ -78,22 +81,22 @@ def test_a_round_in_single_precision_is_within_a_hundred_thousandth(
 @pytest.mark.parametrize("name", ["mlp", "mlp, batch norm, dropout"])
 def test_a_finished_client_rests_while_others_go_on(name):
     """One short client beside a long one: no step, no momentum, no decay after."""
-    local = Local(lr=0.1, epochs=3, batch_size=4, momentum=0.9, weight_decay=0.2)
-    model, x, y, cohort, start = problem(name, [4, 60])
-    together = train(model, x, y, cohort, start, local, engine="stacked")
+    training = Training(lr=0.1, epochs=3, batch_size=4, momentum=0.9, weight_decay=0.2)
+    model, x, y, cohort, given_ = problem(name, [4, 60])
+    together = train(model, x, y, cohort, given_, training, engine="stacked")
     assert together.steps.tolist() == [3, 45]
     for k in (0, 1):
         alone = train(
-            model, x, y, [cohort[k]], tree.take(start, [k]), local, engine="stacked"
+            model, x, y, [cohort[k]], given_.of([k]), training, engine="stacked"
         )
         assert_same(pick(together, [k]), alone, 1e-10)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_client_without_a_whole_batch_returns_its_start(engine):
-    local = Local(lr=0.1, epochs=2, batch_size=8, momentum=0.9, drop_last=True)
-    model, x, y, cohort, start = problem("mlp, batch norm, dropout", [7, 0, 16])
-    got = train(model, x, y, cohort, start, local, engine=engine)
+    training = Training(lr=0.1, epochs=2, batch_size=8, momentum=0.9, drop_last=True)
+    given_ = problem("mlp, batch norm, dropout", [7, 0, 16])
+    got, start = train(*given_, training, engine=engine), given_[-1].start
     assert got.steps.tolist() == [0, 0, 4] and got.loss[:2].tolist() == [0, 0]
     for name, v in got.states.items():
         assert torch.equal(v[:2], start[name][:2])
@@ -102,10 +105,10 @@ def test_a_client_without_a_whole_batch_returns_its_start(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nobody_has_a_step(engine):
-    model, x, y, cohort, start = problem("mlp", [5, 3])
-    got = train(model, x, y, cohort, start, Local(epochs=0), engine=engine)
+    given_ = problem("mlp", [5, 3])
+    got = train(*given_, Training(epochs=0), engine=engine)
     assert got.steps.tolist() == [0, 0]
-    assert all(torch.equal(v, start[n]) for n, v in got.states.items())
+    assert all(torch.equal(v, given_[-1].start[n]) for n, v in got.states.items())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -114,14 +117,15 @@ def test_a_short_last_batch_counts_by_its_own_size(engine):
     x = torch.randn(5, 1, 1, 2, dtype=torch.float64)
     y = torch.tensor([0, 1, 1, 0, 1])
     model = build("mlp", (1, 1, 2), 2, hidden=())().double()
-    client, local = Client(torch.arange(5), (0, 0, 0)), Local(lr=0.5, batch_size=4)
+    client = Client(torch.arange(5), (0, 0, 0))
+    training = Training(lr=0.5, batch_size=4)
     start = {n: v.detach()[None] for n, v in model.state_dict().items()}
     w, b = (start[f"head.{n}"][0].clone() for n in ("weight", "bias"))
-    for i in batch_order(client, local):
+    for i in batch_order(client, training):
         flat = x[i].flatten(1)
         slope = (flat @ w.T + b).softmax(1) - F.one_hot(y[i], 2)
         w, b = w - 0.5 * slope.T @ flat / len(i), b - 0.5 * slope.mean(0)
-    got = train(model, x, y, [client], start, local, engine=engine)
+    got = train(model, x, y, [client], ClientInput(start), training, engine=engine)
     torch.testing.assert_close(got.states["head.weight"][0], w)
     torch.testing.assert_close(got.states["head.bias"][0], b)
 
@@ -142,7 +146,7 @@ def test_the_looped_engine_uses_the_cores_and_gives_them_back():
         return net(params, batch.x).square().mean()
 
     try:
-        train(*problem("mlp", [8, 8]), Local(loss=spy), engine="looped")
+        train(*problem("mlp", [8, 8]), Training(), Rule(spy), engine="looped")
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
@@ -155,12 +159,12 @@ def test_the_looped_engine_uses_the_cores_and_gives_them_back():
 @pytest.mark.parametrize("name", [n for n in NETS if n != "resnet"])
 def test_same_bits_again_and_whatever_the_cohorts_order(threads, name, engine, largest):
     how = {"engine": engine, "largest": largest}
-    model, x, y, cohort, start = problem(name, UNEQUAL, torch.float32)
-    first = train(model, x, y, cohort, start, ROUND, **how)
-    assert_same_bits(first, train(model, x, y, cohort, start, ROUND, **how))
+    model, x, y, cohort, given_ = problem(name, UNEQUAL, torch.float32)
+    first = train(model, x, y, cohort, given_, ROUND, **how)
+    assert_same_bits(first, train(model, x, y, cohort, given_, ROUND, **how))
     for order in ([5, 4, 3, 2, 1, 0], [2, 0, 5, 1, 4, 3]):
         shuffled = [cohort[k] for k in order]
-        got = train(model, x, y, shuffled, tree.take(start, order), ROUND, **how)
+        got = train(model, x, y, shuffled, given_.of(order), ROUND, **how)
         assert_same_bits(got, pick(first, order))
 
 
@@ -174,24 +178,23 @@ def test_a_cohort_that_does_not_fit_is_split(engine, largest):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_client_does_not_depend_on_who_else_is_there(engine):
-    model, x, y, cohort, start = problem("mlp, batch norm, dropout", UNEQUAL)
-    whole = train(model, x, y, cohort, start, ROUND, engine=engine)
+    model, x, y, cohort, given_ = problem("mlp, batch norm, dropout", UNEQUAL)
+    whole = train(model, x, y, cohort, given_, ROUND, engine=engine)
     some = [4, 1, 3]
-    part = train(
-        model, x, y, [cohort[k] for k in some], tree.take(start, some), ROUND,
-        engine=engine,
-    )  # fmt: skip
+    cohort = [cohort[k] for k in some]
+    part = train(model, x, y, cohort, given_.of(some), ROUND, engine=engine)
     assert_same(part, pick(whole, some), 1e-10)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["mlp", "mlp, batch norm, dropout"])
 def test_inputs_and_global_generators_are_left_alone(name, engine):
-    model, x, y, cohort, start = problem(name, UNEQUAL)
+    model, x, y, cohort, given_ = problem(name, UNEQUAL)
+    start = given_.start
     model.eval()
     kept = copy.deepcopy((model.state_dict(), x, y, [c.indices for c in cohort], start))
     generator = torch.get_rng_state()
-    train(model, x, y, cohort, start, ROUND, engine=engine)
+    train(model, x, y, cohort, given_, ROUND, engine=engine)
     now = (model.state_dict(), x, y, [c.indices for c in cohort], start)
     assert all(torch.equal(kept[0][n], now[0][n]) for n in kept[0])
     assert torch.equal(kept[1], x) and torch.equal(kept[2], y)
@@ -205,9 +208,9 @@ def test_inputs_and_global_generators_are_left_alone(name, engine):
 
 
 def test_a_batch_order_visits_everyone_once_an_epoch():
-    local = Local(epochs=3, batch_size=4)
+    training = Training(epochs=3, batch_size=4)
     client = Client(torch.arange(100, 110), (0, 0, 0))
-    order = batch_order(client, local)
+    order = batch_order(client, training)
     assert [len(i) for i in order] == [4, 4, 2] * 3
     epochs = torch.cat(order).reshape(3, 10)
     assert (epochs.sort(1).values == client.indices).all()
@@ -219,8 +222,8 @@ def test_a_batch_order_visits_everyone_once_an_epoch():
     drop_last=st.booleans(),
 )  # fmt: skip
 def test_mini_batches_are_whole_or_what_is_left(n, size, epochs, drop_last):
-    local = Local(epochs=epochs, batch_size=size, drop_last=drop_last)
-    order = batch_order(Client(torch.arange(n), (1, 2, 3)), local)
+    training = Training(epochs=epochs, batch_size=size, drop_last=drop_last)
+    order = batch_order(Client(torch.arange(n), (1, 2, 3)), training)
     whole, rest = divmod(n, size)
     epoch = [size] * whole + [rest] * (rest > 0 and not drop_last)
     assert [len(i) for i in order] == epoch * epochs
@@ -229,7 +232,7 @@ def test_mini_batches_are_whole_or_what_is_left(n, size, epochs, drop_last):
 def test_seed_round_and_client_each_change_the_order_and_the_dropout():
     keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (0, 1, 1)]
     orders = {
-        tuple(torch.cat(batch_order(Client(torch.arange(50), k), Local())).tolist())
+        tuple(torch.cat(batch_order(Client(torch.arange(50), k), Training())).tolist())
         for k in keys
     }
     assert len(orders) == len(keys)
@@ -249,13 +252,13 @@ def test_clients_drop_out_apart_and_every_step_anew(engine):
     def spy(net, params, batch, given):
         out = net(params, batch.x)
         if engine == "looped":
-            seen.append((given.memory["who"].item(), out.detach()))
+            seen.append((given.state["who"].item(), out.detach()))
         return batch.mean(out.square().sum(1))
 
-    local = Local(lr=1e-9, epochs=2, batch_size=8, loss=spy)
+    training = Training(lr=1e-9, epochs=2, batch_size=8)
     clients = [Client(torch.arange(8), (0, 0, k)) for k in (0, 1, 0)]
-    who = {"who": torch.arange(3)}
-    got = train(make(), x, y, clients, begin, local, memory=who, engine=engine)
+    given_ = ClientInput(begin, {"who": torch.arange(3)})
+    got = train(make(), x, y, clients, given_, training, Rule(spy), engine=engine)
     assert got.loss[0] == got.loss[2] != got.loss[1]
     if engine == "looped":
         mine = {k: [out for of, out in seen if of == k] for k in range(3)}

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedlab_core import InputError, Local, train
+from fedlab_core import InputError, Training, train
 from fedlab_core.engine import cohort as at
 from fedlab_core.engine.parts import in_parts
 from tests.engine_cases import UNEQUAL, assert_same, problem
@@ -65,7 +65,7 @@ def test_other_errors_pass_as_they_are():
 
 def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
     given_ = problem("mlp", UNEQUAL)
-    want = train(*given_, Local())
+    want = train(*given_, Training())
     stage = at.StackedCohort
 
     class Small(stage):
@@ -74,6 +74,6 @@ def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
                 raise torch.OutOfMemoryError("out of memory")
             return super().play(plan, given)
 
-    monkeypatch.setattr(at, "Stage", Small)
+    monkeypatch.setattr(at, "StackedCohort", Small)
     with pytest.warns(RuntimeWarning, match="6 clients do not fit"):
-        assert_same(train(*given_, Local(), engine="stacked"), want, 1e-9)
+        assert_same(train(*given_, Training(), engine="stacked"), want, 1e-9)

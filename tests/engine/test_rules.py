@@ -1,26 +1,18 @@
 """The engine: rules other than FedAvg's, misuse, and which engine is chosen."""
 
 import copy
-from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedlab_core import Local, build, tree
-from fedlab_core.client.local import Batch, cross_entropy
+from fedlab_core import ClientInput, Rule, Training, build, tree
+from fedlab_core.client.rule import Batch, cross_entropy
 from fedlab_core.engine import Client, batch_order, choose_engine, train
 from fedlab_core.errors import InputError
 from fedlab_core.models import Split, initial_state
-from tests.engine_cases import (
-    ENGINES,
-    ROUND,
-    UNEQUAL,
-    assert_same,
-    ordinary,
-    problem,
-)
+from tests.engine_cases import ENGINES, ROUND, UNEQUAL, assert_same, ordinary, problem
 
 # -- rules other than FedAvg's -----------------------------------------------------
 
@@ -34,7 +26,6 @@ def proximal(net, params, batch: Batch, given):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["mlp", "mlp, batch norm, dropout"])
 def test_a_rule_may_look_back_at_its_start(name, engine):
-    local = replace(ROUND, loss=proximal)
     given_ = problem(name, UNEQUAL)
     want = ordinary(
         *given_,
@@ -43,7 +34,7 @@ def test_a_rule_may_look_back_at_its_start(name, engine):
             0.15 * sum(((w - begun[n]) ** 2).sum() for n, w in now.items())
         ),
     )
-    got = train(*given_, local, engine=engine)
+    got = train(*given_, ROUND, Rule(proximal), engine=engine)
     assert_same(got, want, 1e-5)
     plain = train(*given_, ROUND, engine=engine)
     gap = (got.states["head.weight"] - plain.states["head.weight"]).abs().max()
@@ -58,8 +49,9 @@ def test_a_rule_may_run_the_network_on_its_start(engine):
         gap = (net(params, batch.x) - net(given.start, batch.x)).square().sum(1)
         return cross_entropy(net, params, batch, given) + batch.mean(gap)
 
-    model, x, y, cohort, start = problem("mlp", [9, 12])
-    got = train(model, x, y, cohort, start, replace(ROUND, loss=distil), engine=engine)
+    model, x, y, cohort, given_ = problem("mlp", [9, 12])
+    start = given_.start
+    got = train(model, x, y, cohort, given_, ROUND, Rule(distil), engine=engine)
     for k, client in enumerate(cohort):
         net, old = copy.deepcopy(model), copy.deepcopy(model)
         net.load_state_dict(tree.take(start, k))
@@ -97,17 +89,17 @@ NAN, INF = float("nan"), float("inf")
         ({"batch_size": 0}, "batch_size must be 1 or more"),
     ],
 )
-def test_local_refuses_what_cannot_train(choices, message):
+def test_training_refuses_what_cannot_train(choices, message):
     with pytest.raises(InputError, match=message):
-        Local(**choices)
+        Training(**choices)
 
 
 def test_train_refuses_misuse():
-    model, x, y, cohort, start = problem("mlp", [5])
+    model, x, y, cohort, given_ = problem("mlp", [5])
     with pytest.raises(InputError, match="unknown engine 'fast': choose from auto"):
-        train(model, x, y, cohort, start, Local(), engine="fast")
+        train(model, x, y, cohort, given_, Training(), engine="fast")
     with pytest.raises(InputError, match="at least one client"):
-        train(model, x, y, [], start, Local())
+        train(model, x, y, [], given_, Training())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -119,7 +111,8 @@ def test_layers_that_cannot_keep_the_promise_are_refused(layer, engine):
     with pytest.raises(InputError, match=f"{type(layer).__name__}.*models.layers"):
         train(
             make(), torch.randn(4, 1, 4, 4), torch.zeros(4, dtype=torch.int64),
-            [Client(torch.arange(4), (0, 0, 0))], start, Local(), engine=engine,
+            [Client(torch.arange(4), (0, 0, 0))], ClientInput(start), Training(),
+            engine=engine,
         )  # fmt: skip
 
 
@@ -146,12 +139,12 @@ def test_auto_uses_the_chosen_engine(monkeypatch):
 
     used = []
     stage, loop = at.StackedCohort, at.train_looped
-    monkeypatch.setattr(at, "Stage", lambda *a: (used.append("stacked"), stage(*a))[1])
+    monkeypatch.setattr(
+        at, "StackedCohort", lambda *a: (used.append("stacked"), stage(*a))[1]
+    )
     monkeypatch.setattr(
         at, "train_looped", lambda *a: (used.append("looped"), loop(*a))[1]
     )
-    given_ = problem("mlp", [5, 6])
-    train(*given_, Local())
-    model, x, y, cohort, start = problem("mlp", [5])
-    train(model, x, y, cohort, start, Local())
+    train(*problem("mlp", [5, 6]), Training())
+    train(*problem("mlp", [5]), Training())
     assert used == ["stacked", "looped"]

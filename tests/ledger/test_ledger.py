@@ -13,7 +13,7 @@ import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Setting, Store, Table, jobs, play, play_all, player
 from fedlab_ledger import cells as cells_of
-from fedlab_ledger.build import data_of, local_of, method_of, run_of, scenario_of
+from fedlab_ledger.build import data_of, method_of, run_of, scenario_of, training_of
 from fedlab_ledger.cells import canonical, digest
 from fedlab_ledger.measures import measure
 from fedlab_ledger.player import verify
@@ -140,7 +140,7 @@ def test_choices_of_other_methods_reach_the_run():
     s = replace(TINY, method="moon", parts=parts, proxy={"per_class": 2})
     method = run_of(s, 5).method
     assert method.name == "MOON + FedLAW + FedCollab + Fine-tune"
-    assert method.server.name == "FedLAW" and method.server.server_epochs == 3  # type: ignore[attr-defined]
+    assert method.server.name == "FedLAW" and method.server.step.server_epochs == 3  # type: ignore[attr-defined]
     adapt = method.personal.adapt
     assert adapt is not None and adapt.iterations == 4
 
@@ -158,10 +158,10 @@ def test_settings_reach_the_run():
     )
     run = run_of(s, 5)
     method = run.method
-    assert method.weigh == fl.Disco(a=0.3) and method.local.loss.mu == 0.5  # type: ignore[attr-defined]
-    assert method.local.iterations == (1, 3) and method.local.schedule is not None
+    assert method.weigh == fl.Disco(a=0.3) and method.rule.loss.mu == 0.5  # type: ignore[attr-defined]
+    assert method.training.iterations == (1, 3) and method.training.schedule is not None
     # black, as the network sees it, is the darkest there can be
-    fill = method.local.augment.fill  # type: ignore[union-attr]
+    fill = method.training.augment.fill  # type: ignore[union-attr]
     data = data_of(s)
     assert fill == pytest.approx((-data.mean[0] / data.std[0],))
     assert (run.rounds, run.seed, run.participants, len(run.world)) == (2, 5, 3, 4)
@@ -211,8 +211,8 @@ def test_pooled_data_are_divided_anew_and_seeds_differ():
     [
         ({"method": "fedsgd"}, "unknown rule='fedsgd'"),
         ({"options": {"mu": 1}}, "rule=fedavg: .*mu"),
-        ({"weigh": {"name": "age"}}, "unknown weights 'age'"),
-        ({"weigh": {"name": "equal", "a": 1}}, "weigh: "),
+        ({"weigh": {"name": "age"}}, "unknown weigh='age'"),
+        ({"weigh": {"name": "equal", "a": 1}}, "weigh=equal: "),
         ({"parts": {"local": {"of": "moon"}}}, "parts: weigh, server, groups, pers"),
         ({"parts": {"groups": {"C": 5}}}, "each of a method, not 'groups'"),
         ({"local": {"speed": 1}}, "local has no speed"),
@@ -384,4 +384,4 @@ def test_a_method_is_made_of_plain_options():
     data = data_of(TINY)
     s = replace(TINY, method="fedcollab", options={"C": 3.0, "pooled": 4})
     assert method_of(s, data).groups.name == "fedcollab"
-    assert local_of(replace(TINY, local={"cosine": 9}), data).schedule is not None
+    assert training_of(replace(TINY, local={"cosine": 9}), data).schedule is not None

@@ -152,7 +152,7 @@ def round_of(**more) -> Any:
         "weights": [torch.tensor([0.4, 0.3, 0.2, 0.1])],
         "after": {"weight": torch.tensor([[[3.0, 0.004]]])},
         "scores": SimpleNamespace(per_class=torch.tensor([[0.8, 0.6, 0.4, 0.2]])),
-        "nexts": [SimpleNamespace(state={})],
+        "servers": [SimpleNamespace(memory={})],
     }
     return SimpleNamespace(**usual | more)
 
@@ -193,8 +193,8 @@ def test_updates_by_halves():
 
 def test_shares_are_the_learnt_ones_where_there_are_any():
     assert seen("shares")["shares.first"] == pytest.approx(0.7)
-    learnt = [SimpleNamespace(state={"lambda": torch.tensor([0.0, 0.0, 0.5, 0.5])})]
-    found = seen("shares", nexts=learnt)
+    learnt = [SimpleNamespace(memory={"lambda": torch.tensor([0.0, 0.0, 0.5, 0.5])})]
+    found = seen("shares", servers=learnt)
     assert found["shares.first"] == 0 and found["shares.most"] == 0.5
     # half of class 3, half as the last client has them
     mix, every = np.array([0.25, 0.125, 0, 0.625]), np.array([12, 8, 2, 6])

@@ -5,15 +5,9 @@ from typing import Any
 
 import torch
 
-from fedlab_core import (
-    Local,
-    World,
-    tree,
-)
+from fedlab_core import Training, World, tree
 from fedlab_core.engine import Client, batch_order
-from fedlab_core.methods.fedlaw import (
-    _SERVER,
-)
+from fedlab_core.methods.server_steps import _SERVER
 from fedlab_core.models import initial_state
 from tests.methods.gathering import gathered
 from tests.methods.plainly import SEED, Setting
@@ -27,7 +21,7 @@ def at_the_server(w: World, models=None, weights=None, before=None, key=(0, 0, 0
     drawn = [initial_state(w.make, seed) for seed in range(4)]
     models = models or tree.stack(drawn[1:])
     weights = torch.tensor([0.5, 0.3, 0.2]).double() if weights is None else weights
-    return gathered(models, weights, before or drawn[0], world=w, key=key)
+    return gathered(models, weights, before or drawn[0], view=w.view, key=key)
 
 
 def signed(*slopes: float) -> tree.Tree:
@@ -56,9 +50,9 @@ def arguments_of(s: Setting) -> tuple[Any, ...]:
 
 def server_batches(w: World, t: int, epochs: int, batch: int, seed: int = SEED):
     """The server's mini-batches of round t, over all its epochs."""
-    n = len(w.proxy_set("test")[0])
+    n = len(w.view.proxy_set("test")[0])
     everything = Client(torch.arange(n), (seed, t, _SERVER))
-    return batch_order(everything, Local(epochs=epochs, batch_size=batch))
+    return batch_order(everything, Training(epochs=epochs, batch_size=batch))
 
 
 def server_epochs(w: World, t: int, epochs: int, batch: int):

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from fedlab_core.rounds.method import Gathered, Members, ServerState
-from fedlab_core.rounds.worlds import World
+from fedlab_core.rounds.server import Gathered, ServerState, ServerView
+from fedlab_core.rounds.weigh import Members
 from fedlab_core.tree import Tree
 
 
@@ -24,14 +24,7 @@ def gathered(
         members=Members.holding(torch.ones(k, 1, dtype=torch.int64)),
         uploads={},
         clients=k,
-        world=_OfWeights(frozenset(models)),  # pyright: ignore[reportArgumentType]
+        view=ServerView(nn.Identity(), frozenset(models), torch.zeros(1), ()),
         key=(0, 0, 0),
     )
     return replace(now, **more)
-
-
-class _OfWeights(World):
-    """As much of a world as a rule on parameters asks for."""
-
-    def __init__(self, names: frozenset[str]):
-        object.__setattr__(self, "parameters", names)

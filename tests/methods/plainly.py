@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedlab_core import Local, Method, Run, World, run_all
+from fedlab_core import Method, Run, Training, World, run_all
 from fedlab_core.engine import Client, batch_order
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
@@ -14,7 +14,7 @@ from fedlab_core.rounds.history import Round, draw_participants
 from tests.reference import fedavg
 
 ROUNDS, SEED = 3, 7
-LOCAL = Local(lr=0.05, epochs=2, batch_size=16, momentum=0.5, weight_decay=1e-3)
+LOCAL = Training(lr=0.05, epochs=2, batch_size=16, momentum=0.5, weight_decay=1e-3)
 
 
 Clients = list[tuple[Tensor, Tensor]]
@@ -30,7 +30,7 @@ class Setting:
     rounds: int
     participants: list[list[int]]
     batches: Batches
-    local: Local
+    local: Training
 
     @property
     def start(self) -> tuple[torch.nn.Module, Clients, int, list[list[int]], Batches]:
@@ -53,7 +53,7 @@ class Setting:
 
 
 def setting(
-    w: World, local: Local, participants: int | None, rounds: int = ROUNDS
+    w: World, local: Training, participants: int | None, rounds: int = ROUNDS
 ) -> Setting:
     """The setting of seed SEED in a world."""
     model = w.make()

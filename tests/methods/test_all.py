@@ -42,7 +42,7 @@ def test_every_method_runs(furnished, name, participants, engine):
     assert not history.diverged and len(history.rows) == 2
     assert 0 <= history.accuracy() <= 1
     assert all(torch.isfinite(v).all() for v in history.states.values())
-    assert named_rule(method.local)
+    assert named_rule(method.rule)
     assert not furnished.model.training, "the world is left as it was"
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fedlab_core as fl
-from fedlab_core import Equal, Local, Method, tree
-from fedlab_core.rounds.method import ServerState
+from fedlab_core import Equal, Method, Training, tree
+from fedlab_core.rounds.server import ServerState
 from tests.methods.plainly import LOCAL, Setting, agree, differ, played, setting
 from tests.reference import (
     fedadam,
@@ -33,9 +33,9 @@ NO_SPEED = replace(LOCAL, momentum=0.0)
 
 @dataclass
 class Case:
-    ours: Callable[[Local], Method]
+    ours: Callable[[Training], Method]
     plain: Callable[[Setting], list]
-    local: Local = LOCAL
+    local: Training = LOCAL
 
 
 CASES = {
@@ -48,8 +48,7 @@ CASES = {
         lambda s: fedprox.run(*s.start, *s.sgd, s.by_size, 0.7, False),
     ),
     "scaffold": Case(
-        lambda how: fl.scaffold(how),
-        lambda s: scaffold.run(*s.start, *s.sgd, s.equal),
+        lambda how: fl.scaffold(how), lambda s: scaffold.run(*s.start, *s.sgd, s.equal)
     ),
     "scaffold, server lr": Case(
         lambda how: fl.scaffold(how, lr=0.6),
@@ -90,8 +89,7 @@ CASES = {
         lambda s: moon.run(*s.start, *s.sgd, s.by_size, 2.0),
     ),
     "fednova": Case(
-        lambda how: fl.fednova(how),
-        lambda s: fednova.run(*s.start, *s.sgd, s.by_size),
+        lambda how: fl.fednova(how), lambda s: fednova.run(*s.start, *s.sgd, s.by_size)
     ),
     "fednova, momentum": Case(
         lambda how: fl.fednova(how, momentum=0.5),
@@ -110,8 +108,7 @@ CASES = {
         lambda s: fedadam.run(*s.start, *s.sgd, s.by_size, 0.02),
     ),
     "q-fedavg": Case(
-        lambda how: fl.qfedavg(how, q=1.5),
-        lambda s: qfedavg.run(*s.start, *s.sgd, 1.5),
+        lambda how: fl.qfedavg(how, q=1.5), lambda s: qfedavg.run(*s.start, *s.sgd, 1.5)
     ),
     "q-fedavg, scaled": Case(
         lambda how: fl.qfedavg(how, q=0.5, lipschitz=1.0, scaled_norm=True),
@@ -165,7 +162,7 @@ def test_scaffolds_variates_after_one_round(small_world):
     """From c = 0 with everyone present, c is the mean of all c_i."""
     (first,) = played(small_world, fl.scaffold(LOCAL), None, rounds=1)
     for n in small_world.parameters:
-        mean = first.memory[f"own.{n}"].mean(0)
+        mean = first.kept[f"own.{n}"].mean(0)
         c = first.servers[0].broadcast[f"c.{n}"]
         assert float(c.abs().max()) > 0
         assert float((c - mean).abs().max()) < 1e-6
@@ -175,7 +172,7 @@ def test_alike_clients_need_no_control(small_data):
     """All clients hold the same samples in one batch: c_i and c cancel."""
     who = fl.Partition("by hand", {}, (np.arange(60),) * 3)
     w = fl.world(small_data, who, fl.build("mlp", small_data.shape, 10, hidden=(8,)))
-    local = Local(lr=0.1, epochs=3, batch_size=100)
+    local = Training(lr=0.1, epochs=3, batch_size=100)
     ours, base = (
         played(w, m, None) for m in (fl.scaffold(local), fl.fedavg(local, Equal()))
     )
@@ -205,15 +202,15 @@ def test_disco_goes_with_every_base_method(small_world, name):
 
 
 def test_a_rule_without_its_server_is_refused():
-    with pytest.raises(fl.InputError, match="listens for c, which server=average does"):
+    with pytest.raises(fl.InputError, match="needs c, which server=average does"):
         replace(fl.scaffold(), server=fl.fedavg().server)
-    with pytest.raises(fl.InputError, match="waits for change, which the local rule"):
+    with pytest.raises(fl.InputError, match="needs change, which the local rule"):
         replace(fl.fedavg(), server=fl.scaffold().server)
 
 
 @pytest.mark.parametrize("participants, engine", [(None, "stacked"), (3, "looped")])
 def test_rmsprop_goes_on_where_it_was(small_world, participants, engine):
-    local = Local(0.01, 2, 16, rmsprop=0.9, keep_velocity=True)
+    local = Training(0.01, 2, 16, rmsprop=0.9, keep_velocity=True)
     ours = played(small_world, fl.fedavg(local), participants, engine)
     s = setting(small_world, local, participants)
     want = rmsprop.run(*s.start, rmsprop.rmsprop(0.01, 0.9), s.by_size)
@@ -222,9 +219,9 @@ def test_rmsprop_goes_on_where_it_was(small_world, participants, engine):
 
 def test_rmsprop_goes_without_momentum():
     with pytest.raises(fl.InputError, match="rmsprop goes without momentum"):
-        Local(momentum=0.9, rmsprop=0.99)
+        Training(momentum=0.9, rmsprop=0.99)
     with pytest.raises(fl.InputError, match=r"rmsprop must be in \[0, 1\)"):
-        Local(rmsprop=1.0)
+        Training(rmsprop=1.0)
 
 
 def test_a_method_is_added_in_few_lines(small_world):
@@ -235,12 +232,6 @@ def test_a_method_is_added_in_few_lines(small_world):
         """No client moves the mean by more than `most`."""
 
         most: float = 0.1
-        name: str = "bounded"
-        tells: tuple[str, ...] = ()
-        hears: tuple[str, ...] = ()
-
-        def begin(self, model, world, clients):
-            return ServerState(model)
 
         def __call__(self, now):
             moves = now.moves()
@@ -250,7 +241,7 @@ def test_a_method_is_added_in_few_lines(small_world):
             return ServerState(tree.add(now.before.begin, step))
 
     def bounded(local=None, most=0.1):
-        return fl.fedavg(local, name="Bounded", server=Bounded(most))
+        return fl.fedavg(local, server=fl.Server("bounded", Bounded(most)))
 
     rounds = played(small_world, bounded(LOCAL), 3)
     for r in rounds:

@@ -11,7 +11,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import BySize, Local, Partition, World, build, fedavg, load, run, world
+from fedlab_core import (
+    BySize,
+    Partition,
+    Training,
+    World,
+    build,
+    fedavg,
+    load,
+    run,
+    world,
+)
 from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.cfl import CFL, SplitInTwo, bipartition, cfl, still_and_pulling
@@ -27,7 +37,8 @@ from fedlab_core.methods.fesem import FeSEM, ToNearest, fesem
 from fedlab_core.methods.ifca import IFCA, ifca
 from fedlab_core.methods.kmeans import KMeans, kmeans
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.method import Regrouping, ServerState
+from fedlab_core.rounds.groups import Regrouping
+from fedlab_core.rounds.server import ServerState
 from tests.methods.plainly import LOCAL, SEED, played, same, setting
 from tests.reference import clustering as plain
 
@@ -44,7 +55,7 @@ def permuted() -> World:
 
 
 KINDS = [0, 0, 0, 1, 1, 1]
-TRAIN = Local(lr=0.1, epochs=2, batch_size=20)
+TRAIN = Training(lr=0.1, epochs=2, batch_size=20)
 
 
 def pairs(group_of) -> list[bool]:
@@ -242,7 +253,10 @@ def regrouping(w: World, moves, group_of, at: int = 0) -> Regrouping:
     models = {n: v.repeat(len(moves), *[1] * v.ndim) for n, v in zero.items()}
     models["head.bias"][:, :2] = torch.tensor(moves)
     before = [ServerState(zero) for _ in range(max(group_of) + 1)]
-    return Regrouping(group_of, list(range(len(moves))), before, models, w, (0, at))
+    sizes = w.counts.sum(1)
+    return Regrouping(
+        group_of, list(range(len(moves))), before, models, sizes, w.view, (0, at)
+    )
 
 
 ANGLE = math.radians(60)

@@ -10,7 +10,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.methods.combined import compose
 from fedlab_core.methods.feddisco import Disco
 
-LOCAL = fl.Local(lr=0.1, batch_size=16)
+LOCAL = fl.Training(lr=0.1, batch_size=16)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_it_takes_that_choice_and_no_other(choice, name):
         source = donor if part == choice else own
         # two `begin` functions made alike are not equal: the names say who they are
         assert getattr(made, part).name == getattr(source, part).name
-    assert made.local == own.local
+    assert (made.training, made.rule) == (own.training, own.rule)
     assert getattr(made, choice).name != getattr(own, choice).name
 
 

@@ -9,22 +9,22 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, kl_div
 
-from fedlab_core import BySize, Local, World, build, fedavg, iid, run, tree, world
+from fedlab_core import BySize, Training, World, build, fedavg, iid, run, tree, world
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
-from fedlab_core.keys import fold, normal
+from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.distill import (
     _SAMPLE,
     Distil,
     FineTune,
     Fit,
-    _key,
     _mean_logits,
     fedbe,
     feddf,
     sampled,
     server_ft,
 )
+from fedlab_core.methods.server_steps import server_key
 from fedlab_core.rounds.worlds import Proxy
 from tests.methods.at_server import (
     arguments_of,
@@ -38,6 +38,10 @@ from tests.methods.plainly import LOCAL, SEED, agree, played, setting
 from tests.reference import distill as plain
 
 PLAIN_SGD: dict[str, Any] = {"momentum": 0.0, "weight_decay": 0.0}
+
+
+def _key_of(now) -> torch.Tensor:
+    return keys_of(torch.tensor(server_key(now)))
 
 
 # -- by hand -----------------------------------------------------------------------
@@ -81,7 +85,7 @@ def test_fedbes_sample_by_hand():
     models = {"w": torch.tensor([[4.0, 5.0], [1.0, 11.0]])}
     p = torch.tensor([0.9, 0.1]).double()
     now = gathered(models, p, {"w": torch.ones(2)}, key=(3, 1, 0))
-    xi = normal(fold(fold(_key(now), _SAMPLE), 0), 2)
+    xi = normal(fold(fold(_key_of(now), _SAMPLE), 0), 2)
     mean, sd = torch.tensor([0.3, 0.9]), torch.tensor([0.3, 0.1])
     for spread, floor, sds in (
         (0.1, 0.0, sd),
@@ -105,7 +109,7 @@ def test_a_tensor_that_did_not_move_stays():
 
 def test_the_teachers(proxied):
     """FedBE's are the clients', FedAvg's and the sample's: the mean of their logits."""
-    now, x = at_the_server(proxied), proxied.proxy_set("test")[0]
+    now, x = at_the_server(proxied), proxied.view.proxy_set("test")[0]
     members = [tree.take(now.models, k) for k in range(3)]
     more = [tree.weighted_sum(now.models, now.weights), sampled(now)]
     both: list[tuple[Literal["mean", "bayes"], list[tree.Tree]]]
@@ -113,7 +117,7 @@ def test_the_teachers(proxied):
     for kind, teachers in both:
         said = torch.stack([functional_call(proxied.model, s, (x,)) for s in teachers])
         z = said.mean(0)
-        torch.testing.assert_close(_mean_logits(proxied, teachers, x), z)
+        torch.testing.assert_close(_mean_logits(proxied.model, teachers, x), z)
         student = functional_call(proxied.model, more[0], (x,))
         want = kl_div(student.log_softmax(1), z.softmax(1), reduction="batchmean")
         got = Distil(kind, Fit(1))(now)
@@ -129,7 +133,7 @@ def noise_of(w: World):
 
     def noise(t, name, shape):
         now = at_the_server(w, key=(SEED, t, 0))
-        key = fold(fold(_key(now), _SAMPLE), places[name])
+        key = fold(fold(_key_of(now), _SAMPLE), places[name])
         return normal(key, shape.numel()).view(shape)
 
     return noise
@@ -151,7 +155,7 @@ def test_equals_the_plain_version(proxied, kind, options, optimiser, participant
     s = setting(proxied, LOCAL, participants, rounds=2)
     want = plain.run(
         *arguments_of(s),
-        proxy=proxied.proxy_set("test"),
+        proxy=proxied.view.proxy_set("test"),
         proxy_batches=lambda t: server_batches(proxied, t, 3, 16),
         optimiser=optimiser,
         kind=kind,
@@ -164,7 +168,7 @@ def test_equals_the_plain_version(proxied, kind, options, optimiser, participant
 def test_the_velocity_goes_on(proxied):
     """Over two rounds, by one torch.optim.SGD whose parameters are set anew."""
     fit = Fit(1, batch=16)
-    x, y = proxied.proxy_set("test")
+    x, y = proxied.view.proxy_set("test")
     net = proxied.make()
     sgd = torch.optim.SGD(net.parameters(), 0.08, 0.9, weight_decay=5e-4)
     now = at_the_server(proxied)
@@ -224,7 +228,7 @@ def test_distillation_comes_closer_to_the_teacher(proxied, teacher, optimiser):
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_fine_tuning_lowers_the_loss_on_the_proxy(proxied, optimiser):
-    now, (x, y) = at_the_server(proxied), proxied.proxy_set("test")
+    now, (x, y) = at_the_server(proxied), proxied.view.proxy_set("test")
 
     def loss(state):
         return float(cross_entropy(functional_call(proxied.model, state, (x,)), y))
@@ -234,7 +238,7 @@ def test_fine_tuning_lowers_the_loss_on_the_proxy(proxied, optimiser):
 
 
 def test_labels_matter_to_fine_tuning_alone(proxied, small_local):
-    x, y = proxied.proxy_set("test")
+    x, y = proxied.view.proxy_set("test")
     other = replace(proxied, proxy=(x, (y + 1) % 10))
     for make, same in ((feddf, True), (fedbe, True), (server_ft, False)):
         a, b = (run(w, make(small_local, epochs=2), 1).states for w in (proxied, other))
@@ -282,7 +286,7 @@ def test_three_policies_of_statistics(normed, server):
         assert not torch.equal(done["average"][name], start[name])
         assert torch.equal(done["running"][name], done["average"][name])
         assert torch.equal(done["reestimate"][name], done["average"][name])
-    x, _ = normed.proxy_set("test")
+    x, _ = normed.view.proxy_set("test")
     weight, bias = (start[f"features.1.{n}"] for n in ("weight", "bias"))
     norm = torch.nn.BatchNorm1d(8)
     norm.running_mean, norm.running_var = (start[n].clone() for n in STATISTICS)
@@ -301,7 +305,7 @@ def test_a_network_with_dropout_and_batchnorm_plays(small_data, make):
     net = build("mlp", small_data.shape, 10, hidden=(8,), dropout=0.2, batch_norm=True)
     who = iid(small_data.y_train, 3)
     w = world(small_data, who, net, proxy=Proxy(per_class=2))
-    a, b = (run(w, make(Local(), epochs=3, batch=7), 2).states for _ in range(2))
+    a, b = (run(w, make(Training(), epochs=3, batch=7), 2).states for _ in range(2))
     assert tree.is_finite(a) and all(torch.equal(v, b[n]) for n, v in a.items())
 
 
@@ -344,7 +348,7 @@ def test_the_named_methods(small_local):
     for make, name in makers:
         method = make(small_local)
         assert method.name == method.server.name == name
-        assert method.local == small_local and method.weigh == BySize()
-    assert feddf(lr=0.1).server == Distil("mean", Fit(lr=0.1))
-    assert fedbe(epochs=7).server == Distil("bayes", Fit(7))
-    assert server_ft().server == FineTune(Fit(epochs=2))
+        assert method.training == small_local and method.weigh == BySize()
+    assert feddf(lr=0.1).server.step == Distil("mean", Fit(lr=0.1))
+    assert fedbe(epochs=7).server.step == Distil("bayes", Fit(7))
+    assert server_ft().server.step == FineTune(Fit(epochs=2))

@@ -13,8 +13,8 @@ from fedlab_core import (
     BySize,
     Dataset,
     Equal,
-    Local,
     Partition,
+    Training,
     World,
     build,
     fedavg,
@@ -27,10 +27,10 @@ from fedlab_core import (
 )
 from fedlab_core.engine import Client, batch_order
 from fedlab_core.keys import derive_seed
-from fedlab_core.methods.fedavg import Average
+from fedlab_core.methods.fedavg import average
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.history import draw_participants
-from fedlab_core.rounds.method import Members
+from fedlab_core.rounds.weigh import Members
 from tests.methods.gathering import gathered
 from tests.reference import fedavg as plain
 
@@ -63,7 +63,7 @@ def test_two_clients_by_hand():
     Equal, 1/2 and 1/2:   W0 = 1/4 - 1/2 = -1/4, b0 = 0.
     """
     w = one_pixel_world([1, 1, 1, 2], [0, 0, 0, 1], [[0, 1, 2], [3]])
-    local = Local(lr=1.0, batch_size=10)
+    local = Training(lr=1.0, batch_size=10)
     for weigh, slope, shift in ((BySize(), 1 / 8, 1 / 4), (Equal(), -1 / 4, 0.0)):
         got = run(w, fedavg(local, weigh), 1, start=ZERO).states
         want = torch.tensor([[[slope], [-slope]]])
@@ -71,7 +71,7 @@ def test_two_clients_by_hand():
         torch.testing.assert_close(got["head.bias"], torch.tensor([[shift, -shift]]))
 
 
-def plainly(w: World, local: Local, rounds, seed, participants, weights):
+def plainly(w: World, local: Training, rounds, seed, participants, weights):
     """The reference's states, fed with the engine's own draws."""
     model = w.make()
     model.load_state_dict(initial_state(w.make, derive_seed(seed, 0xF1257)))
@@ -93,7 +93,7 @@ def plainly(w: World, local: Local, rounds, seed, participants, weights):
     [(BySize(), plain.size_weights), (Equal(), lambda clients: plain.equal_weights)],
 )
 def test_equals_the_plain_version(small_world, engine, participants, weigh, weights):
-    local = Local(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
+    local = Training(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
     want = plainly(small_world, local, 3, 7, participants, weights)
     seen = []
     run(
@@ -113,7 +113,7 @@ def test_equals_the_plain_version(small_world, engine, participants, weigh, weig
 def test_one_client_is_plain_sgd(small_data):
     """Nothing to average: two rounds of E = 1 by torch.optim.SGD on one model."""
     w = world(small_data, iid(small_data.y_train, 1), build("mlp", (1, 14, 14), 10))
-    local = Local(lr=0.1, batch_size=32)
+    local = Training(lr=0.1, batch_size=32)
     got = run(w, fedavg(local), 2).states
     net = w.make()
     net.load_state_dict(initial_state(w.make, derive_seed(0, 0xF1257)))
@@ -129,7 +129,7 @@ def test_one_client_is_plain_sgd(small_data):
 
 
 def test_no_epoch_leaves_the_model_where_it_was(small_world):
-    h = run(small_world, fedavg(Local(epochs=0)), 2)
+    h = run(small_world, fedavg(Training(epochs=0)), 2)
     start = initial_state(small_world.make, derive_seed(0, 0xF1257))
     for name, v in start.items():
         torch.testing.assert_close(h.states[name][0], v)
@@ -155,19 +155,19 @@ def test_equal_sizes_give_the_plain_mean():
 def test_the_average_is_the_weighted_mean_and_changes_nothing():
     after = {"w": torch.randn(3, 2, 2)}
     kept, p = after["w"].clone(), torch.tensor([0.5, 0.3, 0.2]).double()
-    got = Average()(gathered(after, p)).model["w"]
+    got = average(gathered(after, p)).model["w"]
     torch.testing.assert_close(got, 0.5 * kept[0] + 0.3 * kept[1] + 0.2 * kept[2])
     assert torch.equal(after["w"], kept)
     same = tree.repeat({"w": kept[0]}, 3)
-    torch.testing.assert_close(Average()(gathered(same, p)).model["w"], kept[0])
+    torch.testing.assert_close(average(gathered(same, p)).model["w"], kept[0])
 
 
 def test_clients_order_does_not_matter():
     after, p = {"w": torch.randn(4, 3)}, torch.tensor([0.1, 0.2, 0.3, 0.4]).double()
     turned = [2, 0, 3, 1]
     torch.testing.assert_close(
-        Average()(gathered(tree.take(after, turned), p[turned])).model["w"],
-        Average()(gathered(after, p)).model["w"],
+        average(gathered(tree.take(after, turned), p[turned])).model["w"],
+        average(gathered(after, p)).model["w"],
     )
 
 
@@ -175,7 +175,7 @@ def test_batch_norms_statistics_are_averaged_too(small_data):
     w = one_pixel_world([1, 3, 5, 9], [0, 1, 0, 1], [[0, 1], [2, 3]])
     make = build("mlp", (1, 1, 1), 2, hidden=(1,), batch_norm=True)
     w, seen = replace(w, make=make, model=make()), []
-    run(w, fedavg(Local()), 1, observe=lambda r: seen.append(r) or {})
+    run(w, fedavg(Training()), 1, observe=lambda r: seen.append(r) or {})
     for name in ("features.2.running_mean", "features.2.running_var"):
         both = seen[0].trained.states[name]
         assert not torch.equal(both[0], both[1])
@@ -187,5 +187,5 @@ def test_the_named_methods(small_world, small_local):
     assert METHODS["equal"](small_local) == fedavg(small_local, Equal(), name="Equal")
     alone = METHODS["local"](small_local)
     assert alone == local_only(small_local)
-    assert alone.groups is nobody and alone.local == small_local
-    assert fedavg().local == Local()
+    assert alone.groups is nobody and alone.training == small_local
+    assert fedavg().training == Training()

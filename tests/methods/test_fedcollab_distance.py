@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from fedlab_core import Dataset, Local, Partition, World, build, world
+from fedlab_core import Dataset, Partition, Training, World, build, world
 from fedlab_core.errors import InputError
 from fedlab_core.methods import collab_distance
 from fedlab_core.methods.collab_distance import (
     distances,
     first_discriminator,
     halves,
-    pooled,
+    pooled_pixels,
 )
-from fedlab_core.methods.fedcollab import (
-    FedCollab,
-    fedcollab,
-)
+from fedlab_core.methods.fedcollab import FedCollab, fedcollab
 from tests.reference import fedcollab as plain
 
 # -- distances ---------------------------------------------------------------------
@@ -44,7 +41,7 @@ def test_alike_clients_are_near_and_different_ones_far(noise):
     y = np.concatenate([np.arange(200) % 2, np.zeros(100), np.ones(100)])
     held = np.split(np.arange(400), 4)
     how = {"hidden": 40, "lr": 0.1, "rounds": 100}
-    d = distances(clients_of(noise, y, held), features=pooled(2), **how)
+    d = distances(clients_of(noise, y, held), features=pooled_pixels(2), **how)
     assert torch.equal(d, d.T) and (d.diagonal() == 0).all()
     assert d[0, 1].item() == pytest.approx(0, abs=0.3)  # 50 checks, the best of 10
     assert d[0, 2].item() == pytest.approx(0.5, abs=0.15)
@@ -75,7 +72,7 @@ def test_every_pair_is_trained_as_the_plain_version_trains_it(noise, side, batch
     y = np.concatenate([np.arange(60) % 3, np.arange(40) % 2])
     w = clients_of(noise, y, [range(16), range(16, 60), range(60, 100)], classes=3)
     how = {"hidden": 12, "lr": 0.05, "rounds": 60, "every": 5, "patience": 3}
-    features = pooled(side) if side else None
+    features = pooled_pixels(side) if side else None
     look = features or (lambda images: images.flatten(1))
     got = distances(w, features=features, batch=batch, seed=3, **how)
     parts, x = halves(w, 3), look(w.x)
@@ -133,7 +130,7 @@ def test_wrong_options_are_refused_before_the_run(noise):
     with pytest.raises(InputError, match="C must be a number of 0 or more, not nan"):
         FedCollab(float("nan"))
     with pytest.raises(InputError, match="restarts must be 1 or more"):
-        fedcollab(Local(), restarts=0)
+        fedcollab(Training(), restarts=0)
     with pytest.raises(InputError, match="unknown option depth: choose from features"):
         FedCollab(depth=2)
     w = clients_of(noise, np.arange(9) % 2, [range(8), [8]])
@@ -147,4 +144,4 @@ def test_wrong_options_are_refused_before_the_run(noise):
     with pytest.raises(InputError, match="lr must be a number above 0"):
         distances(w, lr=0)
     with pytest.raises(InputError, match="side must be 1 or more"):
-        pooled(0)
+        pooled_pixels(0)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import BySize, Disco, Equal, Local, fedavg, feddisco, niid2, run
+from fedlab_core import BySize, Disco, Equal, Training, fedavg, feddisco, niid2, run
 from fedlab_core.errors import InputError
 from fedlab_core.methods.feddisco import disco_weights
 from fedlab_core.metrics import DISCREPANCIES
@@ -29,7 +29,7 @@ def test_two_clients_by_hand():
     W0 = 1/7 * 1/2 - 6/7 * 1/2 = -5/14, b0 = 1/14.
     """
     w = one_pixel_world([1, 1, 1, 3], [0, 0, 0, 1], [[0, 1], [2, 3]])
-    got = run(w, feddisco(Local(lr=1.0, batch_size=10)), 1, start=ZERO).states
+    got = run(w, feddisco(Training(lr=1.0, batch_size=10)), 1, start=ZERO).states
     want = torch.tensor([[[-5 / 14], [5 / 14]]])
     torch.testing.assert_close(got["head.weight"], want)
     torch.testing.assert_close(got["head.bias"], torch.tensor([[1 / 14, -1 / 14]]))
@@ -39,7 +39,7 @@ def test_two_clients_by_hand():
 @pytest.mark.parametrize("metric", DISCREPANCIES)
 @pytest.mark.parametrize("normalise", [True, False])
 def test_equals_the_plain_version(small_world, participants, metric, normalise):
-    local = Local(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
+    local = Training(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
 
     def weights(clients):
         return plain.disco_weights(clients, 10, 0.4, 0.15, metric, normalise)

@@ -10,7 +10,7 @@ from fedlab_core.engine import Client
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.errors import InputError
 from fedlab_core.keys import normal
-from fedlab_core.methods.fedimpro import Impro, Pooled, update
+from fedlab_core.methods.fedimpro import Guessed, Impro, update
 from tests.methods.plainly import LOCAL, SEED, agree, differ, played, setting
 from tests.reference import fedimpro as plain
 
@@ -35,7 +35,7 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
         variant = replace(variant, alpha=lambda t: t * WHOLE.epochs / 500)
     method = fl.fedimpro(WHOLE, **options)
     s = setting(small_world, WHOLE, participants)
-    begun = method.server.begin(s.model.state_dict(), small_world, 6).broadcast
+    begun = method.server.begin(s.model.state_dict(), small_world.view).broadcast
 
     def draws(k, t, step, shape):
         mine = torch.arange(len(s.clients[k][1]))
@@ -94,7 +94,7 @@ def test_synthetic_features_do_not_touch_the_lower_part(small_world):
 
 def test_absent_classes_keep_the_global_rows(small_world):
     (first,) = played(small_world, fl.fedimpro(LOCAL), None, rounds=1)
-    begun = Pooled().begin({}, small_world, 6).broadcast
+    begun = Guessed()({}, small_world.view).broadcast
     absent = (small_world.counts == 0).nonzero().tolist()
     assert absent
     for k, c in absent:

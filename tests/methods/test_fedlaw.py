@@ -12,12 +12,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.optim.swa_utils import SWALR
 
-from fedlab_core import (
-    Equal,
-    fedavg,
-    run,
-    tree,
-)
+from fedlab_core import Equal, fedavg, run, tree
 from fedlab_core.methods.fedlaw import (
     Law,
     LawSwa,
@@ -81,8 +76,10 @@ def test_both_by_hand(server):
     """gamma (lambda_1 - lambda_2) = log(3) / 2: a line of optima."""
     now = at_the_server(three_of_four(), signed(1, -1), torch.tensor([0.9, 0.1]))
     got = server(now)
-    first, second = got.state["lambda"].tolist()
-    assert got.said["gamma"] * (first - second) == pytest.approx(HALF_LOG_3, abs=1e-3)
+    first, second = got.memory["lambda"].tolist()
+    assert got.metrics["gamma"] * (first - second) == pytest.approx(
+        HALF_LOG_3, abs=1e-3
+    )
 
 
 def test_the_two_terms_of_a_round_by_hand():
@@ -135,7 +132,7 @@ def test_equals_the_plain_version(proxied, method, participants, epochs, batch, 
     def passes(t):
         return server_epochs(proxied, t, epochs, batch)
 
-    choose = plain.learning(proxied.proxy_set("test"), passes, 0.01, **how)
+    choose = plain.learning(proxied.view.proxy_set("test"), passes, 0.01, **how)
     want = plain.run(*arguments_of(s), choose=choose)
     seen = played(proxied, method, participants, rounds=2)
     agree(seen, want, 1e-4)
@@ -167,7 +164,8 @@ def test_the_gradients_are_those_of_the_whole_computation(normed, parameters, of
     g, x = torch.tensor(0.8).double(), torch.tensor([0.7, -0.4, 1.1]).double()
     knobs = _Knobs(g, x, parameters == "quad")
     with_gamma, with_lambda = of != "lambda", of != "gamma"
-    got = task._slopes(knobs, with_gamma, with_lambda, torch.arange(20))
+    (batch,) = task.steps.epoch()
+    got = task._slopes(knobs, with_gamma, with_lambda, batch)
     g2, x2 = g.clone().requires_grad_(), x.clone().requires_grad_()
     if parameters == "quad":
         gamma, shares = g2**2, x2**2 / (x2**2).sum()
@@ -179,7 +177,7 @@ def test_the_gradients_are_those_of_the_whole_computation(normed, parameters, of
     for n in normed.parameters:
         w[n] = gamma * torch.einsum("k,k...->...", shares.float(), now.models[n])
     net = normed.make().train()
-    images, labels = normed.proxy_set("test")
+    images, labels = normed.view.proxy_set("test")
     loss = cross_entropy(functional_call(net, w, (images,)), labels)
     want = torch.autograd.grad(loss, [g2, x2], allow_unused=True)
     learned = [pair for pair in zip(got, want, strict=True) if pair[1] is not None]
@@ -254,8 +252,8 @@ def test_equal_weights_to_start_from(proxied, small_local):
 def test_a_client_alone_has_the_weight_one(proxied, server):
     one = tree.stack([initial_state(proxied.make, 1)])
     got = server(at_the_server(proxied, one, torch.ones(1).double()))
-    assert got.state["lambda"].tolist() == [1]
-    factor = got.said["gamma"]
+    assert got.memory["lambda"].tolist() == [1]
+    factor = got.metrics["gamma"]
     for name, v in got.model.items():
         torch.testing.assert_close(v, factor * one[name][0])
 

@@ -8,7 +8,7 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from fedlab_core import BySize, Local, World, build, iid, run, tree, world
+from fedlab_core import BySize, Training, World, build, iid, run, tree, world
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
 from fedlab_core.methods.fedlaw import (
@@ -21,18 +21,16 @@ from fedlab_core.methods.fedlaw import (
     gws,
     shrunk,
 )
-from fedlab_core.rounds.method import Groups, Members
+from fedlab_core.rounds.groups import Groups
+from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import Proxy
-from tests.methods.at_server import (
-    FEW,
-    at_the_server,
-)
+from tests.methods.at_server import FEW, at_the_server
 
 # -- directions and invariants -----------------------------------------------------
 
 
 def proxy_loss(w: World, state: tree.Tree) -> float:
-    x, y = w.proxy_set("test")
+    x, y = w.view.proxy_set("test")
     return float(cross_entropy(functional_call(w.model, state, (x,)), y))
 
 
@@ -59,9 +57,9 @@ def test_a_client_with_wrong_labels_counts_less(small_data, make):
     w, seen = world(data, who, net, proxy=Proxy(per_class=8)), []
     run(
         w,
-        make(Local(epochs=5), server_epochs=40),
+        make(Training(epochs=5), server_epochs=40),
         3,
-        observe=lambda r: seen.append(r.nexts[0].state["lambda"]) or {},
+        observe=lambda r: seen.append(r.servers[0].memory["lambda"]) or {},
     )
     assert all(shares[0] == shares.min() for shares in seen)
     assert seen[-1][0] < 0.22
@@ -120,7 +118,7 @@ def test_statistics_are_averaged_with_lambda_and_not_shrunk(normed):
 
 def test_statistics_measured_again(normed):
     _, got = normed_round(normed, server_epochs=10, statistics="reestimate")
-    x, _ = normed.proxy_set("test")
+    x, _ = normed.view.proxy_set("test")
     want = tree.take(reestimate(normed.model, tree.repeat(got.model, 1), x), 0)
     assert all(torch.equal(v, want[n]) for n, v in got.model.items())
     _, averaged = normed_round(normed, server_epochs=10)
@@ -131,7 +129,7 @@ def test_statistics_measured_again(normed):
 def test_statistics_that_follow_the_steps(normed):
     """One step on the whole proxy: those of FedAvg's weights, by PyTorch's own."""
     now, got = normed_round(normed, server_epochs=1, statistics="running")
-    x, _ = normed.proxy_set("test")
+    x, _ = normed.view.proxy_set("test")
     start = tree.weighted_sum(now.models, now.weights)
     weight, bias = (start[f"features.1.{n}"] for n in ("weight", "bias"))
     hidden = x.flatten(1) @ weight.T + bias
@@ -148,7 +146,7 @@ def test_a_network_with_dropout_and_batchnorm_plays(small_data, policy):
     make = build("mlp", small_data.shape, 10, hidden=(8,), dropout=0.2, batch_norm=True)
     who = iid(small_data.y_train, 3)
     w = world(small_data, who, make, proxy=Proxy(per_class=2))
-    method = fedlaw(Local(), batch=7, server_epochs=3, statistics=policy)
+    method = fedlaw(Training(), batch=7, server_epochs=3, statistics=policy)
     a, b = (run(w, method, 2).states for _ in range(2))
     assert tree.is_finite(a) and all(torch.equal(v, b[n]) for n, v in a.items())
 
@@ -161,15 +159,15 @@ def test_every_group_learns_for_itself(proxied, small_local):
     halves, seen = Groups.fixed([[0, 1, 2], [3, 4, 5]]), []
     method = replace(fedlaw(small_local, **FEW), groups=halves)
     h = run(proxied, method, 1, observe=lambda r: seen.append(r) or {})
-    for g, now in enumerate(seen[0].nexts):
-        assert len(now.state["lambda"]) == 3
-        assert h.rows[0][f"gamma.{g}"] == now.said["gamma"]
+    for g, now in enumerate(seen[0].servers):
+        assert len(now.memory["lambda"]) == 3
+        assert h.rows[0][f"gamma.{g}"] == now.metrics["gamma"]
         models = tree.take(seen[0].trained.states, slice(3 * g, 3 * g + 3))
         sizes = proxied.counts[3 * g : 3 * g + 3]
         p = BySize()(Members.holding(sizes))
         alone = at_the_server(proxied, models, p, tree.take(seen[0].before, g))
         want = Law(**FEW)(replace(alone, key=(0, 0, g)))
-        assert want.metrics == now.said
+        assert want.metrics == now.metrics
 
 
 @pytest.mark.parametrize(
@@ -229,11 +227,11 @@ def test_the_named_methods(small_local):
     names = ("Shrink", "GWS", "Attentive", "FedLAW", "FedLAW (SWA)")
     makers = (shrunk, gws, attentive, fedlaw, fedlaw_swa)
     for make, name in zip(makers, names, strict=True):
-        method = make(local=small_local)
-        assert method.name == name and method.local == small_local
-        assert method.weigh == BySize() and make().local == Local()
-    assert shrunk(gamma=0.9).server == Shrink(0.9)
-    assert gws(lr=0.1).server == Law("gamma", lr=0.1)
-    assert fedlaw_swa(order="gamma first", lr=0.1).server == LawSwa(
+        method = make(training=small_local)
+        assert method.name == name and method.training == small_local
+        assert method.weigh == BySize() and make().training == Training()
+    assert shrunk(gamma=0.9).server.step == Shrink(0.9)
+    assert gws(lr=0.1).server.step == Law("gamma", lr=0.1)
+    assert fedlaw_swa(order="gamma first", lr=0.1).server.step == LawSwa(
         Law(lr=0.1), "gamma first"
     )

@@ -68,7 +68,7 @@ def test_pfedme(small_world, participants, engine):
     ours = played(small_world, fl.pfedme(BARE, **how), participants, engine)
     agree(ours, want)
     for row, k in enumerate(ours[-1].ids):
-        theta = subtree(ours[-1].memory, "theta")
+        theta = subtree(ours[-1].kept, "theta")
         for n, v in want[-1].clients["model"][k].items():
             torch.testing.assert_close(theta[n][row], v, rtol=1e-4, atol=1e-5)
 

@@ -7,15 +7,15 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from fedlab_core import Local, build, tree
+from fedlab_core import ClientInput, Rule, Training, build, tree
 from fedlab_core.engine import Client, train
-from fedlab_core.engine.network import Network
 from fedlab_core.models import MODELS, initial_state
+from fedlab_core.models.network import Network
 from tests.engine_cases import assert_same, ordinary
 from tests.models_cases import TINY, samples
 
 CLASSES = 3
-LOCAL = Local(lr=0.05, epochs=1, batch_size=3, momentum=0.9, weight_decay=0.01)
+LOCAL = Training(lr=0.05, epochs=1, batch_size=3, momentum=0.9, weight_decay=0.01)
 # No mini-batch of one sample, of which PyTorch's BatchNorm would be afraid; in the
 # second cohort all are full, and a sample's weight is made where the loss is.
 UNEQUAL, FULL = [5, 2, 6], [6, 3]
@@ -34,7 +34,8 @@ def problem(case: str, sizes, dtype=torch.float64):
     ]
     states = [initial_state(make, 10 + k) for k in range(len(sizes))]
     start = tree.tree_map(lambda v: v.to(dtype), tree.stack(states))
-    return make().to(dtype), x.to(dtype) if len(shape) == 3 else x, y, cohort, start
+    x = x.to(dtype) if len(shape) == 3 else x
+    return make().to(dtype), x, y, cohort, ClientInput(start)
 
 
 @pytest.mark.parametrize("case, sizes", COHORTS)
@@ -45,13 +46,14 @@ def test_stacked_looped_and_an_ordinary_loop_agree(case, sizes):
     assert_same(stacked, looped, 1e-7)
     assert_same(looped, ordinary(*given, LOCAL), 1e-5)
     assert all(v.dtype == torch.float64 for v in stacked.states.values())
-    moved = [n for n, v in stacked.states.items() if not torch.equal(v, given[-1][n])]
-    assert set(moved) >= {n for n in given[-1] if n.startswith("head.")}
+    start = given[-1].start
+    moved = [n for n, v in stacked.states.items() if not torch.equal(v, start[n])]
+    assert set(moved) >= {n for n in start if n.startswith("head.")}
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_call_leaves_nothing_behind_in_the_module(fails):
-    network = Network(build("law_resnet", (3, 8, 8), CLASSES)())
+    network = Network(build("law_resnet", (3, 8, 8), CLASSES)(), training=True)
     x = torch.randn(2, 3, 8, 8)
     held = {name: table[key] for name, (table, key) in network.slots.items()}
     others = {name: torch.rand_like(v) for name, v in held.items() if v.numel()}
@@ -88,10 +90,10 @@ CUT = {
 def test_both_engines_train_the_halves_of_a_cut_network_alike(case, point, monkeypatch):
     name, shape, options = TINY[case]
     monkeypatch.setitem(TINY, case, (name, shape, options | {"split": point}))
-    given, local = problem(case, UNEQUAL), Local(lr=0.05, batch_size=3)
-    run = partial(train, *given, Local(lr=0.05, batch_size=3, loss=in_two_halves))
+    given, training = problem(case, UNEQUAL), Training(lr=0.05, batch_size=3)
+    run = partial(train, *given, training, Rule(in_two_halves))
     assert_same(run(engine="stacked"), run(engine="looped"), 1e-7)
-    plain = train(*given, local, engine="looped")
+    plain = train(*given, training, engine="looped")
     assert not torch.allclose(run(engine="looped").loss, plain.loss)
 
 

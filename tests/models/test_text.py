@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedlab_core import Local, build, tree
+from fedlab_core import Training, build, tree
+from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Client, train
 from fedlab_core.errors import InputError
 from fedlab_core.models import initial_state
@@ -92,9 +93,10 @@ def test_texts_are_learnt(name, engine):
     x, y = learnable()
     make = build(name, (6,), 2, **SMALL | {"hidden": 8})
     cohort = [Client(torch.arange(k * 30, (k + 1) * 30), (0, 0, k)) for k in (0, 1)]
-    start = tree.repeat(initial_state(make, 0), 2)
-    local = Local(lr=0.3, epochs=30, batch_size=10, momentum=0.9)
-    got, net = train(make(), x, y, cohort, start, local, engine=engine), make().eval()
+    start = ClientInput(tree.repeat(initial_state(make, 0), 2))
+    local = Training(lr=0.3, epochs=30, batch_size=10, momentum=0.9)
+    got = train(make(), x, y, cohort, start, local, engine=engine)
+    net = make().eval()
     for k, client in enumerate(cohort):
         net.load_state_dict(tree.take(got.states, k))
         mine = client.indices
@@ -107,8 +109,8 @@ def test_texts_may_be_trained_in_half_precision(name, engine):
     x, y = learnable()
     make = build(name, (6,), 2, **SMALL)
     cohort = [Client(torch.arange(20), (0, 0, 0)), Client(torch.arange(15), (0, 0, 1))]
-    start = tree.repeat(initial_state(make, 0), 2)
-    given = (make(), x, y, cohort, start, Local(lr=0.1, epochs=2))
+    start = ClientInput(tree.repeat(initial_state(make, 0), 2))
+    given = (make(), x, y, cohort, start, Training(lr=0.1, epochs=2))
     half = train(*given, engine=engine, precision="bf16")
     whole = train(*given, engine=engine)
     assert all(v.dtype == torch.float32 for v in half.states.values())

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedlab_core import models
-from fedlab_core.data import Dataset
+from fedlab_core.data import Dataset, sampling
 from fedlab_core.rounds.play import run_all
 from fedlab_ledger import SCALES, Setting, Store, build, jobs, play_all
 from fedlab_ledger.book import opened
@@ -72,7 +72,7 @@ def without_files(monkeypatch):
     def smaller(x: np.ndarray, side: int) -> np.ndarray:
         return np.broadcast_to(np.uint8(0), (len(x), side, side, *x.shape[3:]))
 
-    monkeypatch.setattr(build, "_resized", smaller)
+    monkeypatch.setattr(sampling, "_resized", smaller)
     build._data.cache_clear()
     yield
     build._data.cache_clear()
@@ -96,7 +96,7 @@ def test_every_setting_is_sound(without_files, scale):
     for s in every:
         data = data_of(s)
         method = method_of(s, data)
-        assert method.local.lr > 0 and s.rounds >= 1
+        assert method.training.lr > 0 and s.rounds >= 1
         maker_of(s, data)
         network = (s.model, data.shape, len(data.classes))
         if repr((network, s.network)) not in seen:

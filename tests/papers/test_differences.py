@@ -34,7 +34,7 @@ def test_a_pair_shares_its_world_and_differs(d):
 def test_every_reading_can_be_built():
     found = {r.setting.key: r.setting for d in RUN for r in (d.stated, d.done) if r}
     for s in found.values():
-        assert run_of(replace(s, rounds=1), 0).method.local.lr > 0
+        assert run_of(replace(s, rounds=1), 0).method.training.lr > 0
 
 
 def test_effects_are_code_minus_paper_by_seed():

@@ -51,5 +51,5 @@ def test_bytes_of_mean_features_are_of_four_a_number():
 
 def test_coalitions_are_counted():
     look = watching(["coalitions.number"])
-    seen = look(a_round(homes=[0, 0, 3, 1, 3, 3]))
+    seen = look(a_round(group_of=[0, 0, 3, 1, 3, 3]))
     assert seen == {"coalitions.number": 3, "coalitions.largest": 3}

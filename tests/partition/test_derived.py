@@ -9,19 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedlab_core.errors import InputError
-from fedlab_core.partition import (
-    dirichlet,
-    hold_out,
-    iid,
-    keep,
-    natural,
-)
-from tests.partition_cases import (
-    OWNERS,
-    Y,
-    labels,
-    some_labels,
-)
+from fedlab_core.partition import dirichlet, hold_out, iid, keep, natural
+from tests.partition_cases import OWNERS, Y, labels, some_labels
 
 # -- splits made from splits -------------------------------------------------------
 

@@ -24,14 +24,7 @@ from fedlab_core.partition import (
     similarity,
     stratified,
 )
-from tests.partition_cases import (
-    EVERY,
-    OWNERS,
-    Y,
-    labels,
-    some_labels,
-    together,
-)
+from tests.partition_cases import EVERY, OWNERS, Y, labels, some_labels, together
 
 # -- every split -------------------------------------------------------------------
 

@@ -20,11 +20,7 @@ from fedlab_core.partition.scenarios import (
     smaller,
     turn,
 )
-from tests.scenario_cases import (
-    DATA,
-    PLAIN,
-    TESTED,
-)
+from tests.scenario_cases import DATA, PLAIN, TESTED
 
 # -- turned images -----------------------------------------------------------------
 

@@ -12,14 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from tests.reference.common import (
-    Batches,
-    Client,
-    Round,
-    Weights,
-    averaged,
-    state,
-)
+from tests.reference.common import Batches, Client, Round, Weights, averaged, state
 
 Normal = Callable[[int, int, int, torch.Size], Tensor]
 Upload = Callable[[int, int, str, torch.Size], Tensor]

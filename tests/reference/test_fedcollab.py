@@ -109,8 +109,7 @@ def test_solver_goes_down_to_where_no_single_move_helps(seed):
 
 
 @pytest.mark.parametrize(
-    ("seed", "types", "cost"),
-    [(0, [0, 1, 2, 3], 0.1827), (3, [0, 1, 2, 2], 0.16607)],
+    ("seed", "types", "cost"), [(0, [0, 1, 2, 3], 0.1827), (3, [0, 1, 2, 2], 0.16607)]
 )
 def test_solver_stops_where_its_order_leads_it(seed, types, cost):
     # once the four types are complete no single client gains by moving, although the

@@ -292,13 +292,7 @@ def test_disco_weights_see_the_participants_only():
 
 # tau (tau - 1) eta^2 = .05, so that A = .1 with L = 1
 CONSTANTS = feddisco.Constants(
-    tau=5,
-    eta=0.05,
-    rounds=100,
-    smoothness=1.0,
-    dissimilarity=0.1,
-    sigma=0.1,
-    gap=1.0,
+    tau=5, eta=0.05, rounds=100, smoothness=1.0, dissimilarity=0.1, sigma=0.1, gap=1.0
 )
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from fedlab_core.rounds.client_state import Memories
+from fedlab_core.rounds.client_state import ClientStates
 
 
 def rows(*values: float):
@@ -10,7 +10,7 @@ def rows(*values: float):
 
 
 def test_newcomers_begin_and_others_go_on():
-    kept, asked = Memories("cpu"), []
+    kept, asked = ClientStates("cpu"), []
 
     def first(places):
         asked.append(places)
@@ -26,8 +26,28 @@ def test_newcomers_begin_and_others_go_on():
 
 def test_each_row_is_alone_in_memory():
     """A row kept must not hold on to the whole cohort's tensor."""
-    kept, cohort = Memories("cpu"), rows(*map(float, range(50)))
+    kept, cohort = ClientStates("cpu"), rows(*map(float, range(50)))
     kept.keep(list(range(50)), cohort)
     assert all(m["h"].untyped_storage().nbytes() == 8 for m in kept.of.values())
     cohort["h"].zero_()
     assert kept.of[9]["h"].tolist() == [9, 9]
+
+
+def test_a_state_without_anything_in_it_is_remembered_too():
+    """BatchNorm's statistics of a network that has none: nothing to keep, twice."""
+    kept = ClientStates("cpu")
+    for _ in range(2):
+        assert kept.recall([1, 2], lambda places: {}) == {}
+        kept.keep([1, 2], {})
+
+
+def test_what_a_rule_leaves_out_begins_anew_and_the_rest_goes_on():
+    kept = ClientStates("cpu")
+
+    def begin(places):
+        return rows(*[100.0] * len(places)) | {"v": torch.zeros(len(places))}
+
+    kept.recall([1], begin)
+    kept.keep([1], {"v": torch.ones(1)})
+    again = kept.recall([1, 2], begin)
+    assert again["h"][:, 0].tolist() == [100, 100] and again["v"].tolist() == [1, 0]

@@ -6,7 +6,7 @@ import pytest
 
 from fedlab_core import fedavg, federate
 from fedlab_core.metrics import evaluate
-from fedlab_core.rounds.method import Groups
+from fedlab_core.rounds.groups import Groups
 
 
 def test_accuracy_is_a_mean_over_clients_not_over_groups(small_world, small_local):

@@ -5,16 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedlab_core import (
-    Local,
-    Run,
-    fedavg,
-    feddisco,
-    local_only,
-    run,
-    run_all,
-    tree,
-)
+from fedlab_core import Run, Training, fedavg, feddisco, local_only, run, run_all, tree
+from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Client, train
 from fedlab_core.errors import InputError
 
@@ -67,7 +59,7 @@ def test_progress_goes_to_standard_error_and_can_be_hidden(
 @pytest.mark.parametrize("keep", ["device", "host"])
 def test_memory_waits_for_a_clients_next_turn(small_world, keep):
     """Whoever takes part again goes on with the velocity of the time before."""
-    local = Local(lr=0.05, batch_size=16, momentum=0.9, keep_velocity=True)
+    local = Training(lr=0.05, batch_size=16, momentum=0.9, keep_velocity=True)
     seen: list = []
     run(
         small_world, fedavg(local), 6, seed=4, participants=2, keep=keep,
@@ -84,10 +76,11 @@ def test_memory_waits_for_a_clients_next_turn(small_world, keep):
         client = Client(
             torch.from_numpy(small_world.partition.indices[k]), (4, now.number - 1, k)
         )
-        w, kept = small_world, tree.take(before.trained.memory, [i])
-        alone = train(w.model, w.x, w.y, [client], now.before, local, memory=kept)
-        for name, v in alone.memory.items():
-            torch.testing.assert_close(now.trained.memory[name][j], v[0])
+        w, kept = small_world, tree.take(before.trained.kept, [i])
+        given = ClientInput(now.before, kept)
+        alone = train(w.model, w.x, w.y, [client], given, local)
+        for name, v in alone.kept.items():
+            torch.testing.assert_close(now.trained.kept[name][j], v[0])
 
 
 def test_keep_must_be_one_of_two(small_world, small_local):

@@ -12,9 +12,10 @@ from fedlab_core import (
     Disco,
     Equal,
     History,
-    Local,
     Method,
+    Rule,
     Run,
+    Training,
     build,
     everyone,
     fedavg,
@@ -29,10 +30,10 @@ from fedlab_core import (
     world,
 )
 from fedlab_core.errors import InputError
-from fedlab_core.methods.fedavg import Average
+from fedlab_core.methods.fedavg import AVERAGE
 from fedlab_core.metrics import evaluate
+from fedlab_core.rounds.groups import Groups
 from fedlab_core.rounds.history import draw_participants
-from fedlab_core.rounds.method import Groups
 
 
 def same_bits(a: History, b: History) -> bool:
@@ -207,7 +208,7 @@ def test_a_run_refuses_bad_numbers(small_world):
 
 
 def test_runs_side_by_side_equal_runs_apart(small_world, small_local):
-    w, other = small_world, Local(lr=0.2, batch_size=8)
+    w, other = small_world, Training(lr=0.2, batch_size=8)
     plays = [
         Run(w, fedavg(small_local), 3, seed=0),
         Run(w, feddisco(small_local), 2, seed=0, participants=4),
@@ -271,7 +272,7 @@ def test_local_training_is_every_client_by_itself(small_world, small_local):
     """A world of one client gives the same model as that client without the others."""
     h = run(small_world, local_only(small_local), 2)
     assert len(h.states["head.bias"]) == 6
-    lone = Method("lone", small_local, Equal(), Average(), FIRST_ALONE)
+    lone = Method("lone", small_local, Rule(), Equal(), AVERAGE, FIRST_ALONE)
     other = run(small_world, lone, 2)
     for name, v in h.states.items():
         torch.testing.assert_close(v[0], other.states[name][0], rtol=1e-5, atol=1e-6)
@@ -310,6 +311,6 @@ def test_coalitions_hold_everyone_once(small_world, small_local, coalitions):
 
 def test_a_method_without_sense_is_refused():
     with pytest.raises(InputError, match="weigh=disco compares .* use groups=everyone"):
-        Method("M", Local(), Disco(), Average(), nobody)
+        Method("M", Training(), Rule(), Disco(), AVERAGE, nobody)
     with pytest.raises(InputError, match="groups=nobody"):
         replace(feddisco(), groups=nobody)

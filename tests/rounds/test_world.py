@@ -86,7 +86,7 @@ def peak():  # of this program alone: getrusage begins with its parent's
 
 data = fl.load("letters", n_train=100_000, n_test=100)
 make = fl.build("mlp", data.shape, 10)
-method = fl.fedavg(fl.Local(momentum=0.9, keep_velocity=True, iterations=2))
+method = fl.fedavg(fl.Training(momentum=0.9, keep_velocity=True, iterations=2))
 for clients in (200, 100_000):
     who = fl.iid(data.y_train, clients)
     w = fl.world(data, who, make)

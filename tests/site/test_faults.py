@@ -132,11 +132,7 @@ def test_found_when_opened(context, write, old: str, new: str, said: str):
 LOOKED_AT = {
     "a control that is cut off": ('"LinkModel"', '"HTMLModel"', visit.dead_controls),
     "a player that is cut off": ('"LinkModel"', '"HTMLModel"', visit.dead_players),
-    "a page too wide": (
-        "<div>",
-        '<div style="width: 900px">',
-        visit.not_for_phones,
-    ),
+    "a page too wide": ("<div>", '<div style="width: 900px">', visit.not_for_phones),
     "a picture without a text": (
         ' alt="A dot"',
         "",

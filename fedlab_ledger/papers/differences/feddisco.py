@@ -23,7 +23,7 @@ FEDDISCO = (
         "momentum of clients",
         "SGD with a step size; no momentum is mentioned",
         "momentum .9, anew in every round",
-        "Local(momentum=)",
+        "Training(momentum=)",
         **pair("feddisco", local(momentum=0.0), local(momentum=0.9), _disco()),
     ),
     Difference(
@@ -31,7 +31,7 @@ FEDDISCO = (
         "weight decay",
         "not mentioned",
         "1e-5",
-        "Local(weight_decay=)",
+        "Training(weight_decay=)",
         **pair("feddisco", {}, local(weight_decay=1e-5), _disco()),
     ),
     Difference(
@@ -39,7 +39,7 @@ FEDDISCO = (
         "short mini-batches",
         "not mentioned",
         "the last, incomplete mini-batch is dropped",
-        "Local(drop_last=)",
+        "Training(drop_last=)",
         **pair("feddisco", {}, local(drop_last=True), _disco()),
     ),
     Difference(
@@ -65,10 +65,7 @@ FEDDISCO = (
         "FedDC averages equally, and by size only with Disco",
         "feddc(), weigh=",
         **pair(
-            "uneven",
-            {"weigh": {"name": "size"}},
-            {},
-            method("feddc", correction=False),
+            "uneven", {"weigh": {"name": "size"}}, {}, method("feddc", correction=False)
         ),
     ),
     Difference(
@@ -109,7 +106,7 @@ FEDDISCO = (
         "augmentation",
         "not mentioned",
         "photographs are cropped and mirrored",
-        "Local(augment=CropFlip())",
+        "Training(augment=CropFlip())",
         why="a mirrored letter is another letter, or none",
     ),
     Difference(

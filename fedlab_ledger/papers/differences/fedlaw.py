@@ -19,7 +19,7 @@ FEDLAW = (
         "momentum over rounds",
         "not mentioned; here, anew in every round",
         "clients' momentum goes on from the round before",
-        "Local(keep_velocity=)",
+        "Training(keep_velocity=)",
         **pair("fedlaw", {}, local(keep_velocity=True), {"method": "fedavg"}, _FAST),
     ),
     Difference(
@@ -73,7 +73,7 @@ FEDLAW = (
         "FedProx's optimiser",
         "as FedAvg's",
         "bare gradient steps, without momentum and decay",
-        "Local(momentum=0)",
+        "Training(momentum=0)",
         **pair("fedlaw", {}, local(momentum=0.0), _FAST, method("fedprox", mu=0.001)),
     ),
     Difference(

@@ -35,7 +35,7 @@ RFEDAVG = (
         "what E counts",
         "steps of SGD",
         "epochs",
-        "Local(iterations=) or Local(epochs=)",
+        "Training(iterations=) or Training(epochs=)",
         **pair(
             "rfedavg",
             local(iterations=5),

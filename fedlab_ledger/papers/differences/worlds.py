@@ -53,10 +53,7 @@ def method(name: str, **options) -> Plain:
 
 def pair(world: str, stated: Plain, done: Plain, *both: Plain) -> Plain:
     """Two readings in one world; `both` is what they have in common."""
-    return {
-        "stated": read(world, *both, stated),
-        "done": read(world, *both, done),
-    }
+    return {"stated": read(world, *both, stated), "done": read(world, *both, done)}
 
 
 def local(**options) -> Plain:

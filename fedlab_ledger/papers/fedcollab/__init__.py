@@ -21,6 +21,6 @@ Figure 6 therefore has C = 8 too, where no seed was on the edge.
 
 from fedlab_ledger import Table
 from fedlab_ledger.papers.fedcollab import figures, tables
-from fedlab_ledger.papers.fedcollab.claims import CLAIMS as CLAIMS
+from fedlab_ledger.papers.fedcollab.claims import CLAIMS
 
 TABLES: tuple[Table, ...] = (*tables.TABLES, *figures.TABLES)

@@ -11,7 +11,7 @@ Nobody says which a and b stand behind a number: here .5 and .1, the code's.
 
 from fedlab_ledger.papers.common import in_order
 from fedlab_ledger.papers.feddisco import ablations, appendix, figures, tables
-from fedlab_ledger.papers.feddisco.claims import CLAIMS as CLAIMS
+from fedlab_ledger.papers.feddisco.claims import CLAIMS
 
 _DECLARED = (*tables.TABLES, *ablations.TABLES, *appendix.TABLES, *figures.TABLES)
 TABLES = in_order(_DECLARED)

@@ -165,11 +165,4 @@ def _table_13() -> Table:
     return Table("feddisco", "table13", title, tuple(cells))
 
 
-TABLES = (
-    _table_1(),
-    _table_2(),
-    _table_3(),
-    _table_7(),
-    _table_10(),
-    _table_13(),
-)
+TABLES = (_table_1(), _table_2(), _table_3(), _table_7(), _table_10(), _table_13())

@@ -102,8 +102,7 @@ _SMALL: dict[str, Plain] = {
 }
 # Plain steps, as momentum hides what a few clients a round change.
 _SMALL_PARTIAL: Plain = joined(
-    letters(0.2),
-    {"rounds": 30, "local": {"lr": 0.2, "epochs": 5, "batch_size": 16}},
+    letters(0.2), {"rounds": 30, "local": {"lr": 0.2, "epochs": 5, "batch_size": 16}}
 )
 _MANY: Plain = {"data": {"n_train": 5000, "n_test": 2000}}  # with long tails
 _NO_SMALL = "no small stand-in of its own: look at CIFAR-10 or FMNIST"

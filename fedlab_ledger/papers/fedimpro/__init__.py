@@ -11,6 +11,6 @@ others 1,000.
 
 from fedlab_ledger import Table
 from fedlab_ledger.papers.fedimpro import ablations, figures, tables
-from fedlab_ledger.papers.fedimpro.claims import CLAIMS as CLAIMS
+from fedlab_ledger.papers.fedimpro.claims import CLAIMS
 
 TABLES: tuple[Table, ...] = (*tables.TABLES, *ablations.TABLES, *figures.TABLES)

@@ -186,11 +186,4 @@ def _table_11() -> Table:
     return table("table11", "How many clients take part, on CIFAR-10", cells)
 
 
-TABLES = (
-    _table_3(),
-    _table_7(),
-    _table_8(),
-    _table_9(),
-    _table_10(),
-    _table_11(),
-)
+TABLES = (_table_3(), _table_7(), _table_8(), _table_9(), _table_10(), _table_11())

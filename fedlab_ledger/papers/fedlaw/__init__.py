@@ -11,7 +11,7 @@ Figures 15 to 17 are the curves of Table 3.
 
 from fedlab_ledger.papers.common import in_order
 from fedlab_ledger.papers.fedlaw import coherence, robust, shrinking, tables
-from fedlab_ledger.papers.fedlaw.claims import CLAIMS as CLAIMS
+from fedlab_ledger.papers.fedlaw.claims import CLAIMS
 
 _DECLARED = (*tables.TABLES, *robust.TABLES, *shrinking.TABLES, *coherence.TABLES)
 TABLES = in_order(_DECLARED)

@@ -11,11 +11,7 @@ TABLE_11 = {
     "both": "0.26 0.17 0.31",
 }
 _COLUMNS_11 = ("E=1", "E=5", "E=1 and E=5")
-_FACTORS = {
-    "dataset size": "size",
-    "heterogeneity degree": "degree",
-    "both": "product",
-}
+_FACTORS = {"dataset size": "size", "heterogeneity degree": "degree", "both": "product"}
 LAWS = ("FedAvg", "attentive LAW", "attentive LAW, stopped early")
 _HYBRID = Place(alpha=None, per_class=STUDIED, least=10)
 _IID = Place(per_class=STUDIED)

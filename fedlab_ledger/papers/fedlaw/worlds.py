@@ -51,8 +51,7 @@ _PAPER: Plain = {
     },
 }
 _LETTERS: Plain = joined(
-    letters(0.35),
-    {"rounds": 25, "local": {"lr": 0.1, "epochs": 5, "batch_size": 32}},
+    letters(0.35), {"rounds": 25, "local": {"lr": 0.1, "epochs": 5, "batch_size": 32}}
 )
 _FMNIST: Plain = {
     "dataset": "fashion_mnist",

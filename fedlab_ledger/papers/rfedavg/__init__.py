@@ -10,6 +10,6 @@ part of the test data, divided like the training data. The tables' "±" is over 
 
 from fedlab_ledger import Table
 from fedlab_ledger.papers.rfedavg import figures, tables
-from fedlab_ledger.papers.rfedavg.claims import CLAIMS as CLAIMS
+from fedlab_ledger.papers.rfedavg.claims import CLAIMS
 
 TABLES: tuple[Table, ...] = (*tables.TABLES, *figures.TABLES)

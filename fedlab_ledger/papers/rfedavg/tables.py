@@ -34,10 +34,7 @@ COLUMNS_III = (
     "CNN, cross-device",
     "RNN, cross-device",
 )
-TABLE_III = {
-    "rFedAvg": "56160 35680 280800 178400",
-    "rFedAvg+": "2808 1784 2808 1784",
-}
+TABLE_III = {"rFedAvg": "56160 35680 280800 178400", "rFedAvg+": "2808 1784 2808 1784"}
 _ENVELOPE = 760.0  # bytes that the authors' format adds to every vector
 
 

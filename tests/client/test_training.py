@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from fedlab_core import InputError, Local
-from fedlab_core.client.local import Cosine, CropFlip, Decay
+from fedlab_core import InputError, Training
+from fedlab_core.client.augment import CropFlip
+from fedlab_core.client.training import Cosine, Decay
 from fedlab_core.keys import fold
 
 KEYS = fold(torch.tensor(7), torch.arange(3))
@@ -76,12 +77,11 @@ def test_augmentation_depends_on_the_key_and_the_place_alone():
         ({"iterations": (-1, 2)}, "iterations must be a number or .low, high."),
         ({"statistics": "mine"}, "statistics must be average or local, not 'mine'"),
         ({"keep_velocity": True}, "keep_velocity needs momentum above 0"),
-        ({"finish": lambda *a: {}}, "finish needs memory"),
     ],
 )
 def test_what_makes_no_sense_is_refused(choices, message):
     with pytest.raises(InputError, match=message):
-        Local(**choices)
+        Training(**choices)
 
 
 def test_a_crop_needs_room_and_a_fill_for_every_channel():

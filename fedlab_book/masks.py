@@ -1,6 +1,6 @@
-"""What the server need not see: sums without summands, and noise.
+"""What the server need not see: sums without summands.
 
-Toys to show the idea. Nothing here keeps a secret against a real opponent: the masks
+A toy to show the idea. Nothing here keeps a secret against a real opponent: the masks
 come from one generator, and no privacy budget is counted.
 """
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from fedlab_core.errors import require
-from fedlab_core.tree import Tree, tree_map
 
 STEP = 2.0**-24  # what is sent is a whole number of these
 LIMIT = 2.0**28  # of a sum of values
@@ -54,17 +53,3 @@ def _mask(shape: torch.Size, generator: torch.Generator) -> Tensor:
         torch.randint(2**32, shape, generator=generator, device=where) for _ in range(2)
     )
     return (high << 32) | low
-
-
-def noisy(tree: Tree, sigma: float, generator: torch.Generator) -> Tree:
-    """A tree with Gaussian noise of standard deviation sigma on every number.
-
-    Paper: FedImpro Eq. (7).
-    """
-    require(sigma >= 0, f"sigma must be 0 or more, not {sigma}")
-    return tree_map(lambda v: _disturbed(v, sigma, generator), tree)
-
-
-def _disturbed(v: Tensor, deviation: float, generator: torch.Generator) -> Tensor:
-    noise = torch.randn(v.shape, generator=generator, device=generator.device)
-    return v + deviation * noise.to(v)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core.analysis.privacy import STEP, noisy, secure_sum
+from fedlab_book.masks import STEP, secure_sum
 from fedlab_core.errors import InputError
 
 
@@ -52,19 +52,6 @@ def test_messages_say_nothing_of_small_values():
             assert share == pytest.approx(0.5, abs=0.04)
 
 
-def test_noise_on_statistics():
-    given = {"mean": torch.ones(100, 50), "std": torch.full((100, 50), 0.1).double()}
-    got = noisy(given, 0.3, generator())
-    for name, v in given.items():
-        moved = got[name] - v
-        assert got[name].dtype == v.dtype
-        assert float(moved.std()) == pytest.approx(0.3, rel=0.05)
-    drawn = [(got[n] - given[n]).double() for n in given]
-    assert not torch.allclose(drawn[0], drawn[1])  # each its own noise
-    still = noisy(given, 0.0, generator())
-    assert all(torch.equal(still[n], v) for n, v in given.items())
-
-
 def test_misuse():
     with pytest.raises(InputError, match="hides nothing for 1 clients: 2 or more"):
         secure_sum(torch.zeros(1, 3), generator())
@@ -72,5 +59,3 @@ def test_misuse():
         secure_sum(torch.full((2, 1), 2.0**28), generator())
     with pytest.raises(InputError, match="must be finite"):
         secure_sum(torch.tensor([[math.nan], [0.0]]), generator())
-    with pytest.raises(InputError, match="sigma must be 0 or more, not -1"):
-        noisy({}, -1, generator())

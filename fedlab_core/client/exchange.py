@@ -1,0 +1,41 @@
+"""What clients report besides their models: means over samples, shared with others."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from torch import Tensor
+
+from fedlab_core.errors import require
+from fedlab_core.models.network import Net
+from fedlab_core.tree import Tree
+
+
+class Quantity(Protocol):
+    """One value a sample, by name: (samples, ...) each."""
+
+    def __call__(self, net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree: ...
+
+
+class Share(Protocol):
+    """What each of `ids` is sent, rows, from the means known of `who`, rows."""
+
+    def __call__(self, known: Tree, who: list[int], ids: list[int]) -> Tree: ...
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Means over clients' samples that go to the server besides the models.
+
+    Taken "before" training, with the model a client was sent, or "after", with its own.
+    What `share` makes of the means of a group is sent to its participants: of means
+    taken before at once, of those taken after in later rounds.
+    """
+
+    of: Quantity
+    when: Literal["before", "after"] = "before"
+    share: Share | None = None
+    batch: int | None = None  # of so many of a client's samples, drawn; else of all
+    noise: float = 0.0  # standard deviation of what a client adds to each number
+
+    def __post_init__(self) -> None:
+        require(self.noise >= 0, f"noise must be 0 or more, not {self.noise}")

@@ -1,0 +1,181 @@
+"""A module as a pure function of its parameters and buffers, whole or in its two parts.
+
+The one way in which anything here runs a network. In evaluation a `Network` is a
+function of a state. In training it is called by a client's loss, while `bound` to the
+client's parameters, buffers and mini-batch: its Dropouts then draw from the batch's
+key, and its BatchNorms weigh the batch's samples and leave new statistics behind.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from fedlab_core.errors import require
+from fedlab_core.models.layers import BatchNorm, Dropout
+from fedlab_core.tree import Tree
+
+# These draw from the global generator, or write their statistics in place.
+_REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
+
+
+class Net(Protocol):
+    """What a client's rule may call: the network, whole or in its two parts.
+
+    A BatchNorm's running statistics follow the calls with the client's own parameters.
+    `weight` says how much each row counts there, if the rows are not the batch's.
+    """
+
+    def __call__(self, params: Tree, x: Tensor) -> Tensor: ...
+
+    def features(self, params: Tree, x: Tensor) -> Tensor:
+        """What comes before the head."""
+        ...
+
+    def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The head alone, on features."""
+        ...
+
+
+@dataclass
+class _Bound:
+    """Whose training a network is called for."""
+
+    params: Tree
+    buffers: Tree  # as the calls with these parameters leave them
+    weight: Tensor  # of the mini-batch's samples
+    key: Tensor
+
+
+class Network:
+    """A module with other tensors in its slots for each call.
+
+    In training it is a private copy of the module, and `copies` makes more, one for
+    each thread; in evaluation it is the module itself, unless that is in training.
+    """
+
+    def __init__(self, model: nn.Module, training: bool = False, bf16: bool = False):
+        if training:
+            _refuse(model)
+        shared = not training and not model.training
+        self.model = model if shared else copy.deepcopy(model).train(training)
+        self.given, self.bf16 = model, bf16
+        self.others: list[Network] = []
+        self.bound: _Bound | None = None
+        parts = list(self.model.named_modules())
+        self.norms = {n: m for n, m in parts if isinstance(m, BatchNorm)}
+        drops = [n for n, m in parts if isinstance(m, Dropout)]
+        self.live: Tree = dict(self.model.named_parameters())
+        self.keys = [f"{n}.key" for n in drops]
+        self.weights = [f"{n}.sample_weight" for n in self.norms]
+        self.slots: dict[str, tuple[dict, str]] = {
+            f"{at}.{n}" if at else n: (table, n)
+            for at, m in parts
+            for table in (m._parameters, m._buffers)
+            for n, v in table.items()
+            if v is not None  # as a layer's bias may be
+        }
+        self.linear = {f"{n}.weight" for n, m in parts if isinstance(m, nn.Linear)}
+        self.has_convolutions = any(isinstance(m, nn.Conv2d) for _, m in parts)
+
+    def copies(self, n: int) -> "list[Network]":
+        """This network and others like it, n in all: one for each thread."""
+        while len(self.others) < n - 1:
+            self.others.append(Network(self.given, self.model.training, self.bf16))
+        return [self, *self.others[: n - 1]]
+
+    def split(self, state: Tree) -> tuple[Tree, Tree]:
+        """A state's parameters, and its buffers."""
+        params = {n: x for n, x in state.items() if n in self.live}
+        return params, {n: x for n, x in state.items() if n not in self.live}
+
+    def __call__(self, params: Tree, x: Tensor) -> Tensor:
+        return self._run("", params, x)
+
+    def features(self, params: Tree, x: Tensor) -> Tensor:
+        """What comes before the head."""
+        return self._run("features", params, x)
+
+    def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The head alone, on features."""
+        return self._run("head", params, h, weight)
+
+    @contextmanager
+    def training_on(
+        self, params: Tree, buffers: Tree, weight: Tensor, key: Tensor
+    ) -> Iterator[_Bound]:
+        """Let calls be those of a client's step; what is given has its new buffers."""
+        self.bound = _Bound(params, buffers, weight, key)
+        try:
+            yield self.bound
+        finally:
+            self.bound = None
+
+    def call(self, part: str, inside: Tree, x: Tensor) -> Tensor:
+        """The module, or a part of it, with other tensors in its slots for this call.
+
+        As `functional_call` does, which would look every slot up again each time.
+        """
+        slots = [self.slots[name] for name in inside]
+        before = [table[name] for table, name in slots]
+        try:
+            for (table, name), value in zip(slots, inside.values(), strict=True):
+                table[name] = value
+            return self.model.get_submodule(part)(x)
+        finally:
+            for (table, name), value in zip(slots, before, strict=True):
+                table[name] = value
+
+    def take_fresh(self) -> Tree:
+        """The running statistics that the last call measured, once."""
+        return {
+            f"{name}.{buffer}": v
+            for name, norm in self.norms.items()
+            for buffer, v in norm.take_fresh().items()
+        }
+
+    def _run(
+        self, part: str, params: Tree, x: Tensor, weight: Tensor | None = None
+    ) -> Tensor:
+        now = self.bound
+        if now is None:
+            return self.call(part, params, x)
+        own = params is now.params
+        inside = now.buffers | dict.fromkeys(self.keys, now.key)
+        inside |= dict.fromkeys(self.weights, now.weight if weight is None else weight)
+        if params is not self.live:  # those sit in the module
+            inside |= params
+        out = self.call(part, inside, x)
+        fresh = self.take_fresh()
+        if own:
+            now.buffers = now.buffers | fresh
+        return out
+
+
+def _refuse(model: nn.Module) -> None:
+    own = {type(m).__name__ for m in model.modules() if isinstance(m, _REFUSED)}
+    require(
+        not own,
+        f"{', '.join(sorted(own))} cannot train many clients alike: "
+        "use Dropout and BatchNorm of fedlab_core.models.layers",
+    )
+
+
+@lru_cache(maxsize=4)
+def shared(model: nn.Module) -> Network:
+    """A network to train for a short while: of the same model, it is the same one."""
+    return Network(model, training=True)
+
+
+def numbers(x: Tensor, params: Tree) -> Tensor:
+    """What a network's numbers are like: its data, or, if those are words, itself."""
+    return x if x.is_floating_point() else next(iter(params.values()))
+
+
+def logits(model: nn.Module, state: Tree, x: Tensor) -> Tensor:
+    """One model's outputs on x, in evaluation mode."""
+    return Network(model)(state, x)

@@ -1,0 +1,70 @@
+"""Who is averaged with whom: the fourth choice of a method.
+
+A client is in one group at a time: soft clusters, in which it counts for several, do
+not fit in here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fedlab_core.errors import require
+from fedlab_core.rounds.server import ServerState, ServerView
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree
+
+GroupOf = list[int]  # the group of every client
+Losses = Callable[[], Tensor]  # (participants, groups): each group's model on each
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """What may change who belongs to which group, after a round's training."""
+
+    group_of: GroupOf
+    ids: list[int]  # the clients that took part
+    before: list[ServerState]  # of every group
+    models: Tree  # the trained models of `ids`, with a client axis
+    sizes: Tensor  # samples that every client holds
+    view: ServerView
+    key: tuple[int, int]  # seed, round
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Who is averaged with whom: a group for every client, which may change.
+
+    `begin` gives the first groups. `pick` moves participants before they train, from
+    the losses of all groups' models on their data. `regroup` moves clients after
+    training and says from which earlier group each group goes on. With `models`, that
+    many groups begin from models of their own.
+    """
+
+    name: str
+    begin: Callable[[World, int], GroupOf]
+    pick: Callable[[GroupOf, list[int], Losses], GroupOf] | None = None
+    regroup: Callable[[Regrouping], tuple[GroupOf, list[int]]] | None = None
+    models: int | None = None
+
+    @classmethod
+    def fixed(
+        cls, coalitions: Sequence[Sequence[int]], name: str = "fixed"
+    ) -> "Groups":
+        """These coalitions, each a list of client ids, from beginning to end."""
+        group_of = {k: g for g, members in enumerate(coalitions) for k in members}
+
+        def begin(world: World, seed: int) -> GroupOf:
+            everyone_once = sorted(k for members in coalitions for k in members)
+            require(
+                everyone_once == list(range(len(world))),
+                f"groups={name}: every client from 0 to {len(world) - 1} must be in "
+                "exactly one coalition",
+            )
+            return [group_of[k] for k in range(len(world))]
+
+        return cls(name, begin)
+
+
+everyone = Groups("everyone", lambda world, seed: [0] * len(world))
+nobody = Groups("nobody", lambda world, seed: list(range(len(world))))
