@@ -10,7 +10,7 @@ pm(found.gain("FedDisco")), verdict(found.gain("FedDisco"))
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -172,10 +172,12 @@ class Comparison:
         """In percent, one a seed: mean of the "last" rounds, of "all", or "best"."""
         known = report in ("last", "all", "best")
         require(known, f"unknown report {report!r}: choose from last, all, best")
-        seen = 100 * self.curves(arm, where, what)
-        if report == "best":
-            return seen.max(axis=1)
-        return (seen if report == "all" else seen[:, -self.last :]).mean(axis=1)
+        rows = pd.concat([h.frame for h in self.of(arm, where)], ignore_index=True)
+        seen = rows[what].dropna()
+        if report == "last":
+            seen = seen.groupby(rows.seed).tail(self.last)
+        each = seen.groupby(rows.seed)
+        return 100 * (each.max() if report == "best" else each.mean()).to_numpy()
 
     def gain(
         self,
@@ -196,7 +198,7 @@ class Comparison:
         of_seed = {h.seed: h for h in self.of(arm, where)}
         return tree.take(of_seed[seed].states, 0)
 
-    @property
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """All rounds as a table, with the columns where, method (the arm) and seed."""
         parts = [
