@@ -162,35 +162,24 @@ class Comparison:
         rows = [[r[what] for r in h.rows if what in r] for h in self.of(arm, where)]
         return np.array(rows)
 
-    def scores(
-        self,
-        arm: str,
-        where: Any = None,
-        report: str = "last",
-        what: str = "accuracy",
-    ) -> np.ndarray:
+    def scores(self, arm: str, where: Any = None, report: str = "last") -> np.ndarray:
         """In percent, one a seed: mean of the "last" rounds, of "all", or "best"."""
         known = report in ("last", "all", "best")
         require(known, f"unknown report {report!r}: choose from last, all, best")
         rows = pd.concat([h.frame for h in self.of(arm, where)], ignore_index=True)
-        seen = rows[what].dropna()
+        seen = rows.accuracy.dropna()
         if report == "last":
             seen = seen.groupby(rows.seed).tail(self.last)
         each = seen.groupby(rows.seed)
         return 100 * (each.max() if report == "best" else each.mean()).to_numpy()
 
     def gain(
-        self,
-        arm: str,
-        over: str = "FedAvg",
-        where: Any = None,
-        report: str = "last",
-        what: str = "accuracy",
+        self, arm: str, over: str = "FedAvg", where: Any = None, report: str = "last"
     ) -> np.ndarray:
         """Points that one arm is ahead of another, seed by seed."""
         on = [[h.seed for h in self.of(a, where)] for a in (arm, over)]
         require(on[0] == on[1], f"{arm} and {over} were not run on the same seeds")
-        mine, base = (self.scores(a, where, report, what) for a in (arm, over))
+        mine, base = (self.scores(a, where, report) for a in (arm, over))
         return mine - base
 
     def model(self, arm: str, seed: int, where: Any = None) -> tree.Tree:
