@@ -1,11 +1,13 @@
 """What the chapters set up and compare by: one task, one network, seeds in pairs.
 
-bench = Bench(dataset, data_dir, samples=1000, sizes={"hidden": [32, 32]},
-              seeds=range(330, 334))
-uneven = bench.place("dirichlet", clients=10, alpha=0.1)
-arms = {"FedAvg": fl.fedavg(local), "FedDisco": fl.feddisco(local)}
-found = bench.compare(uneven, arms, rounds=10)
-pm(found.gain("FedDisco")), verdict(found.gain("FedDisco"))
+    bench = Bench(dataset, data_dir, samples=1000, sizes={"hidden": [32, 32]},
+                  seeds=range(330, 334))
+    uneven = bench.place("dirichlet", clients=10, alpha=0.1)
+    arms = {"FedAvg": fl.fedavg(local), "FedDisco": fl.feddisco(local)}
+    found = bench.compare(uneven, arms, rounds=10)
+    pm(found.gain("FedDisco")), verdict(found.gain("FedDisco"))
+
+Numbers over seeds are arrays, one a seed: `pm` writes them, `verdict` judges them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -248,7 +248,7 @@ def tiles(ax: Axes, images: np.ndarray, row: int = 0, **style: Any) -> None:
 
 @styled
 def side_by_side(
-    gains: Sequence[tuple[str, float, float, float]],
+    gains: Sequence[tuple[str, float, np.ndarray]],
     method: str,
     width: float = 500,
     height: float = 260,
@@ -256,10 +256,11 @@ def side_by_side(
 ) -> Figure:
     """A paper's gains at the left, ours with intervals at the right, on one scale.
 
-    Each is a name, the paper's points, and mean and half interval of ours. The scale
-    begins below `least`, if nothing is lower.
+    Each is a name, the paper's points, and ours seed by seed. The scale begins below
+    `least`, if nothing is lower.
     """
-    names, theirs, mean, half = zip(*gains, strict=True)
+    names, theirs, ours = zip(*gains, strict=True)
+    mean, half = zip(*map(mean_interval, ours), strict=True)
     fig, axes = canvas(width, height, ncols=2, sharey=True)
     at, mark = range(len(gains)), look(method)
     axes[0].plot(theirs, at, "s", color=look("FedAvg")["color"])

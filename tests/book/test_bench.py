@@ -152,6 +152,13 @@ def test_comparing_is_running_each_arm_in_each_place_on_each_seed():
     assert not torch.allclose(tree.flatten(states[0]), tree.flatten(states[1]))
 
 
+def test_what_is_compared_is_scored_as_the_bench_says():
+    short = replace(SMALL, last=1)
+    found = short.compare(short.place("iid", clients=3), ARMS, 2)
+    ends = [100 * h.rows[-1]["accuracy"] for h in found.of("twice")]
+    assert found.scores("twice").tolist() == ends
+
+
 def test_starts_and_other_seeds():
     place = SMALL.place("iid", clients=3)
     first = SMALL.compare(place, {"FedAvg": ARMS["FedAvg"]}, 1, seeds=[9])
@@ -159,6 +166,7 @@ def test_starts_and_other_seeds():
     still = {"still": fl.fedavg(replace(LOCAL, lr=1e-12))}
     again = SMALL.compare(place, still, 1, seeds=[9], starts=starts)
     assert [*again.runs] == [("", "still", 9)]
+    assert again.last == 5 and len(again.curves("still")[0]) == 1
     gap = tree.flatten(again.model("still", 9)) - tree.flatten(starts[9])
     assert gap.abs().max() < 1e-6
 

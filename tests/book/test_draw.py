@@ -195,18 +195,21 @@ def test_tiles_stand_in_a_row_two_pixels_apart():
 
 
 def test_gains_side_by_side_share_one_scale():
-    gains = [("one", 2.0, 1.0, 0.5), ("two", -1.0, -3.0, 1.5)]
+    # of a and b the half interval is 12.7062 |a - b| / 2, by Student's table
+    ours = [np.array([1 - d, 1 + d]) - shift for d, shift in ((0.5, 0), (1.5, 4))]
+    ours = [v.mean() + (v - v.mean()) / 12.70620473617 for v in ours]
+    gains = [("one", 2.0, ours[0]), ("two", -1.0, ours[1])]
     fig = draw.side_by_side(gains, "FedDisco")
     paper, ours = fig.axes
     assert [paper.get_title("left"), ours.get_title("left")] == ["paper", "ours"]
     assert np.asarray(paper.lines[0].get_xdata()).tolist() == [2, -1]
     (bars,) = ours.containers
-    assert np.asarray(bars[0].get_xdata()).tolist() == [1, -3]
+    assert np.allclose(bars[0].get_xdata(), [1, -3])
     widths = [np.ptp(path.vertices[:, 0]) for path in bars[2][0].get_paths()]
-    assert widths == [1, 3]
+    assert np.allclose(widths, [1, 3])
     assert bars[0].get_marker() == figures.METHODS["FedDisco"].marker
     for ax in fig.axes:
-        assert ax.get_xlim() == (-4.5 - 1, 2 + 1)
+        assert np.allclose(ax.get_xlim(), (-4.5 - 1, 2 + 1))
         assert [t.get_text() for t in paper.get_yticklabels()] == ["one", "two"]
         assert ax.get_ylim() == (1.5, -0.5)  # the first on top
     assert draw.side_by_side(gains, "X", least=-9).axes[0].get_xlim() == (-10, 3)
