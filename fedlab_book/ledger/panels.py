@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from IPython.display import HTML
 
+from fedlab_book.bench import pm
 from fedlab_book.figures import INK, canvas, look, show, styled
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import mean_interval
@@ -75,8 +76,8 @@ def swept(
     named = {row: (looks or {}).get(row, row) for row in found}
     said = []
     for row, values in found.items():
-        each = zip(at.values(), *mean_interval(values, 0), strict=True)
-        ours = ", ".join(f"{m:.1f} ± {h:.1f} at {x}" for x, m, h in each)
+        each = zip(at.values(), values.T, strict=True)
+        ours = ", ".join(f"{pm(v, sign='')} at {x}" for x, v in each)
         theirs = ", ".join(f"{v:g} at {at[c]}" for c, v in printed.get(row, {}).items())
         said.append(f"{row}: {ours}" + (f" (the paper: {theirs})" if theirs else ""))
     fig = _swept(found, at, labels, named, printed)

@@ -1,4 +1,7 @@
-"""The pictures that several chapters draw. Each returns a figure for `figures.show`."""
+"""The pictures, and the parts of pictures, that several chapters draw.
+
+A function that is given no axes returns a figure for `figures.show`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -216,3 +219,59 @@ def mark_best(ax: Axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
     """A star on the highest point of a curve."""
     best = int(np.argmax(y))
     ax.plot(x[best], y[best], "*", color=colour, markersize=17, markeredgecolor=INK)
+
+
+def banded(
+    ax: Axes,
+    x: Sequence[float] | np.ndarray,
+    values: np.ndarray,
+    *,
+    color: str,
+    alpha: float = 0.2,
+    **style: Any,
+) -> None:
+    """A line, the mean over seeds (the first axis), in a band, its 95 % interval."""
+    mean, half = mean_interval(values, axis=0)
+    ax.fill_between(x, mean - half, mean + half, color=color, alpha=alpha, linewidth=0)
+    ax.plot(x, mean, color=color, **style)
+
+
+def tiles(ax: Axes, images: np.ndarray, row: int = 0, **style: Any) -> None:
+    """Small grey pictures in a row, two pixels apart; `style` is that of `imshow`."""
+    height, width = images.shape[1:3]
+    top = row * (height + 2)
+    for i, image in enumerate(images):
+        left = i * (width + 2)
+        extent = (left, left + width, top + height, top)
+        ax.imshow(image, cmap="gray_r", extent=extent, **style)
+
+
+@styled
+def side_by_side(
+    gains: Sequence[tuple[str, float, np.ndarray]],
+    method: str,
+    width: float = 500,
+    height: float = 260,
+    least: float = np.inf,
+) -> Figure:
+    """A paper's gains at the left, ours with intervals at the right, on one scale.
+
+    Each is a name, the paper's points, and ours seed by seed. The scale begins below
+    `least`, if nothing is lower.
+    """
+    names, theirs, ours = zip(*gains, strict=True)
+    mean, half = zip(*map(mean_interval, ours), strict=True)
+    fig, axes = canvas(width, height, ncols=2, sharey=True)
+    at, mark = range(len(gains)), look(method)
+    axes[0].plot(theirs, at, "s", color=look("FedAvg")["color"])
+    spans = {"fmt": mark["marker"], "capsize": 4, "color": mark["color"]}
+    axes[1].errorbar(mean, at, xerr=half, **spans)
+    axes[0].set_yticks(at, names)
+    axes[0].set(ylim=(len(gains) - 0.5, -0.5))
+    low = min(least, *theirs, *np.subtract(mean, half)) - 1
+    high = max(*theirs, *np.add(mean, half)) + 1
+    for ax, title in zip(axes, ("paper", "ours"), strict=True):
+        ax.axvline(0, color=INK, linestyle=":")
+        ax.set(title=title, xlabel="gain (points)", xlim=(low, high))
+        ax.grid(axis="x")
+    return fig

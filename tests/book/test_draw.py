@@ -6,7 +6,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from fedlab_book import figures, plots
+from fedlab_book import draw, figures
 from fedlab_core.data import Dataset
 from fedlab_core.partition import Partition, dirichlet
 from fedlab_core.partition.scenarios import (
@@ -60,7 +60,7 @@ def headings(fig: Figure) -> list[str]:
 
 def test_holdings_draws_each_sample_once():
     counts = np.array([[3, 0, 5], [0, 2, 0]])
-    fig = plots.holdings(counts, "abc", title="who")
+    fig = draw.holdings(counts, "abc", title="who")
     want = [(0, 0, 3), (1, 0, 2), (0, 3, 5)]
     assert np.array(bars(fig)) == pytest.approx(np.array(want))
     written = {(t.get_text(), *t.get_position()) for t in fig.axes[0].texts}
@@ -70,7 +70,7 @@ def test_holdings_draws_each_sample_once():
 
 def test_a_scenario_to_which_nothing_was_done_is_drawn_as_its_holdings():
     s = scenario(DATA, "dirichlet", clients=6, alpha=0.5)
-    drawn, plain = plots.scenario_plot(s), plots.holdings(s.counts, DATA.classes)
+    drawn, plain = draw.scenario_plot(s), draw.holdings(s.counts, DATA.classes)
     assert len(drawn.axes) == 1 and bars(drawn) == bars(plain)
     assert (drawn.get_size_inches() == plain.get_size_inches()).all()
     assert drawn.axes[0].get_xlabel() == "samples held, by class"
@@ -78,7 +78,7 @@ def test_a_scenario_to_which_nothing_was_done_is_drawn_as_its_holdings():
 
 def test_own_test_sets_continue_the_bars():
     s = scenario(DATA, "dirichlet", clients=6, alpha=0.5, own_test=0.3)
-    fig = plots.scenario_plot(s)
+    fig = draw.scenario_plot(s)
     assert s.test is not None
     ends = np.stack([np.arange(6), s.train.sizes, s.test.sizes], axis=1)
     assert np.array(bars(fig)[-6:]) == pytest.approx(ends)
@@ -89,7 +89,7 @@ def test_own_test_sets_continue_the_bars():
 def test_the_classes_of_a_small_client_can_be_read_as_shares():
     parts = (np.arange(100), np.array([0, 1, 1, 1]), np.array([], dtype=int))
     s = Scenario(DATA, Partition("by hand", {}, parts), angles=(0.0, 90.0, 90.0))
-    fig = plots.scenario_plot(s, shares=True)
+    fig = draw.scenario_plot(s, shares=True)
     held, own = (np.array(bars(fig, k)) for k in (0, 1))
     assert (own[:, 0] == held[:, 0]).all(), "the same clients, class by class"
     total = held[own[:, 0] == 1, 2].sum()
@@ -102,7 +102,7 @@ def test_the_classes_of_a_small_client_can_be_read_as_shares():
 
 def test_neighbours_share_their_angle():
     s = scenario(DATA, "iid", clients=20, rotate=FEDCOLLAB_ANGLES)
-    fig = plots.scenario_plot(s)
+    fig = draw.scenario_plot(s)
     assert headings(fig) == ["turned"]
     want = [(2, "−25°"), (7, "25°"), (12, "155°"), (17, "205°")]
     assert said(fig, 1) == want
@@ -113,7 +113,7 @@ def test_neighbours_share_their_angle():
 def test_label_maps_are_drawn_as_dots_beside_their_clients():
     maps = fedcollab_concept_shift(10, 4)
     s = scenario(DATA, "iid", clients=20, own_test=0.2, relabel=maps)
-    fig = plots.scenario_plot(s)
+    fig = draw.scenario_plot(s)
     assert headings(fig) == ["labels"]
     dots = [line for line in fig.axes[1].lines if line.get_marker() == "o"]
     for line, order, first in zip(dots, maps, range(0, 20, 5), strict=True):
@@ -125,7 +125,7 @@ def test_label_maps_are_drawn_as_dots_beside_their_clients():
 
 def test_crosses_mark_the_corrupted_clients():
     s = scenario(DATA, "iid", clients=20, corrupt=0.3, rotate=5)
-    fig = plots.scenario_plot(s)
+    fig = draw.scenario_plot(s)
     assert headings(fig) == ["turned", "wrong"]
     (line,) = fig.axes[2].lines
     assert np.asarray(line.get_ydata()).tolist() == list(s.corrupted)
@@ -140,7 +140,7 @@ def test_everything_at_once_can_be_read(clients):
         "relabel": [rng.permutation(10) for _ in range(clients)],
     }
     s = scenario(DATA, "iid", clients=clients, own_test=0.3, corrupt=0.25, **own)
-    fig = plots.scenario_plot(s, title="All of it")
+    fig = draw.scenario_plot(s, title="All of it")
     assert headings(fig) == ["turned", "labels", "wrong"]
     fig.canvas.draw()
     boxes = [t.get_window_extent() for t in fig.axes[1].texts if t.get_text() != "↑"]
@@ -156,16 +156,61 @@ def test_long_class_names_are_numbered():
     names = ("T-shirt", *DATA.classes[1:])
     data = Dataset("made", DATA.x_train, Y, DATA.x_test, DATA.y_test, names, (0,), (1,))
     s = Scenario(data, dirichlet(Y, 3, 100.0))
-    written = {t.get_text() for t in plots.scenario_plot(s).axes[0].texts}
+    written = {t.get_text() for t in draw.scenario_plot(s).axes[0].texts}
     assert written == set("0123456789")
 
 
 def test_a_client_without_samples_can_be_drawn():
     nothing = np.array([], dtype=int)
     s = Scenario(DATA, Partition("by hand", {}, (np.arange(5), nothing)))
-    assert {client for client, *_ in bars(plots.scenario_plot(s))} == {0}
+    assert {client for client, *_ in bars(draw.scenario_plot(s))} == {0}
 
 
 def test_runs_are_neighbours_with_equal_values():
-    assert plots._runs([1, 1, 2, 1]) == [range(0, 2), range(2, 3), range(3, 4)]
-    assert plots._runs([(1, 2)]) == [range(0, 1)]
+    assert draw._runs([1, 1, 2, 1]) == [range(0, 2), range(2, 3), range(3, 4)]
+    assert draw._runs([(1, 2)]) == [range(0, 1)]
+
+
+def test_a_band_is_the_interval_around_the_mean_of_the_seeds():
+    fig, ax = figures.canvas()
+    seeds = np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 5.0]])
+    draw.banded(ax, [1, 2, 3], seeds, color="red", alpha=0.3, marker="s")
+    (line,), (band,) = ax.lines, ax.collections
+    assert np.asarray(line.get_ydata()).tolist() == [2, 2, 4.5]
+    assert line.get_marker() == "s" and band.get_alpha() == 0.3
+    # of a and b the half is 12.7062 |a - b| / 2, by Student's table
+    edge = {tuple(v) for v in np.asarray(band.get_paths()[0].vertices).round(3)}
+    assert {(1, -10.706), (1, 14.706), (2, 2), (3, -1.853), (3, 10.853)} <= edge
+
+
+def test_tiles_stand_in_a_row_two_pixels_apart():
+    fig, ax = figures.canvas()
+    images = np.arange(3 * 4 * 5).reshape(3, 4, 5)
+    draw.tiles(ax, images, row=1, vmin=0, vmax=255)
+    extents = [tuple(image.get_extent()) for image in ax.images]
+    assert extents == [(0, 5, 10, 6), (7, 12, 10, 6), (14, 19, 10, 6)]
+    for image, drawn in zip(images, ax.images, strict=True):
+        assert np.array_equal(np.asarray(drawn.get_array()), image)
+        assert drawn.get_clim() == (0, 255)
+
+
+def test_gains_side_by_side_share_one_scale():
+    # of a and b the half interval is 12.7062 |a - b| / 2, by Student's table
+    ours = [np.array([1 - d, 1 + d]) - shift for d, shift in ((0.5, 0), (1.5, 4))]
+    ours = [v.mean() + (v - v.mean()) / 12.70620473617 for v in ours]
+    gains = [("one", 2.0, ours[0]), ("two", -1.0, ours[1])]
+    fig = draw.side_by_side(gains, "FedDisco")
+    paper, ours = fig.axes
+    assert [paper.get_title("left"), ours.get_title("left")] == ["paper", "ours"]
+    assert np.asarray(paper.lines[0].get_xdata()).tolist() == [2, -1]
+    (bars,) = ours.containers
+    assert np.allclose(bars[0].get_xdata(), [1, -3])
+    widths = [np.ptp(path.vertices[:, 0]) for path in bars[2][0].get_paths()]
+    assert np.allclose(widths, [1, 3])
+    assert bars[0].get_marker() == figures.METHODS["FedDisco"].marker
+    for ax in fig.axes:
+        assert np.allclose(ax.get_xlim(), (-4.5 - 1, 2 + 1))
+        assert [t.get_text() for t in paper.get_yticklabels()] == ["one", "two"]
+        assert ax.get_ylim() == (1.5, -0.5)  # the first on top
+    assert draw.side_by_side(gains, "X", least=-9).axes[0].get_xlim() == (-10, 3)
+    figures.svg(fig, ALT)  # its text is large enough
