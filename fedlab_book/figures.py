@@ -61,7 +61,7 @@ class Look(NamedTuple):
     linestyle: str
 
 
-METHODS = {
+LOOKS = {
     "FedAvg": Look(PALETTE["blue"], "o", "-"),
     "Equal": Look(PALETTE["sky"], "s", "--"),
     "FedDisco": Look(PALETTE["orange"], "D", "-"),
@@ -129,8 +129,8 @@ def look(method: str) -> dict[str, Any]:
 
     A name that is not in the book has one of its own, derived from the name.
     """
-    if method in METHODS:
-        return METHODS[method]._asdict()
+    if method in LOOKS:
+        return LOOKS[method]._asdict()
     mark = int(hashlib.sha256(method.encode()).hexdigest(), 16)
     return Look(CLASSES[mark % len(CLASSES)], "dH18"[mark % 4], "--")._asdict()
 

@@ -24,13 +24,14 @@ from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
 from fedlab_core.methods.cfl import cfl
 from fedlab_core.methods.combined import compose
-from fedlab_core.methods.distill import fedbe, feddf, server_ft
 from fedlab_core.methods.ditto import ditto
 from fedlab_core.methods.fedadam import fedadam
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg, local_only
 from fedlab_core.methods.fedavgm import fedavgm
+from fedlab_core.methods.fedbe import fedbe
 from fedlab_core.methods.fedcollab import fedcollab
 from fedlab_core.methods.feddc import feddc
+from fedlab_core.methods.feddf import feddf
 from fedlab_core.methods.feddisco import Disco, feddisco
 from fedlab_core.methods.feddyn import feddyn
 from fedlab_core.methods.fedimpro import fedimpro
@@ -47,6 +48,7 @@ from fedlab_core.methods.pfedme import pfedme
 from fedlab_core.methods.qfedavg import qfedavg
 from fedlab_core.methods.rfedavg import rfedavg, rfedavg_plus
 from fedlab_core.methods.scaffold import scaffold
+from fedlab_core.methods.server_ft import server_ft
 from fedlab_core.models import build
 from fedlab_core.partition import (
     Partition,

@@ -15,7 +15,7 @@ LIBRARY = "library_name: fedlab-core"
 
 
 @dataclass(frozen=True)
-class Trained:
+class GroupModel:
     """A group's model, who it is for, and how well it does."""
 
     file: str
@@ -97,7 +97,7 @@ their own: cite the paper it comes from.
 def card_of(
     cell: Cell,
     about: dict[str, Any],
-    models: Sequence[Trained],
+    models: Sequence[GroupModel],
     own: bool,
     value: float | None,
     line: Line | None,

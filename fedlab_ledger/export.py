@@ -22,7 +22,7 @@ from fedlab_core.rounds.method import nothing
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, repeat, take
 from fedlab_ledger.build import data_of, network_of
-from fedlab_ledger.card import CARD, LIBRARY, PERSONAL, Trained, card_of
+from fedlab_ledger.card import CARD, LIBRARY, PERSONAL, GroupModel, card_of
 from fedlab_ledger.cells import Cell, Setting
 from fedlab_ledger.player import alone, trained
 from fedlab_ledger.store import Line
@@ -44,7 +44,7 @@ def accuracy_of(world: World, state: Tree, clients: Sequence[int]) -> float:
     return float(own.accuracy.nanmean())
 
 
-def models_of(world: World, h: History) -> list[Trained]:
+def models_of(world: World, h: History) -> list[GroupModel]:
     """The model of every group that has a client."""
     groups = sorted(set(h.group_of))
     made = []
@@ -53,7 +53,7 @@ def models_of(world: World, h: History) -> list[Trained]:
         state = take(h.states, g)
         name = "model" if len(groups) == 1 else f"model-{g}"
         accuracy = accuracy_of(world, state, clients)
-        made.append(Trained(f"{name}.safetensors", state, clients, accuracy))
+        made.append(GroupModel(f"{name}.safetensors", state, clients, accuracy))
     return made
 
 
@@ -112,7 +112,7 @@ def load(path: str | Path) -> Split:
     return net.eval()
 
 
-def _weights(model: Trained, about: dict[str, Any]) -> bytes:
+def _weights(model: GroupModel, about: dict[str, Any]) -> bytes:
     tensors = {n: v.detach().cpu().contiguous() for n, v in model.state.items()}
     more = {"clients": list(model.clients), "accuracy": model.accuracy}
     return save(tensors, {"format": "pt", "fedlab": json.dumps(about | more)})

@@ -93,3 +93,34 @@ def test_its_command_line_runs_there(away: Path):
     said = python(away, "-m", "fedlab_core", "--version")
     assert said == fedlab_core.__version__
     assert "feddisco/table1" in python(away, "-m", "fedlab_core", "tables")
+
+
+DRAWING = ("matplotlib", "seaborn", "ipywidgets", "IPython")
+WITHOUT = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {DRAWING}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def test_it_trains_where_nothing_can_draw(away: Path):
+    """As after an installation without extras: the core, and the ledger's verbs."""
+    with pytest.raises(AssertionError, match="ModuleNotFoundError: matplotlib"):
+        python(away, "-c", WITHOUT + "import matplotlib")
+    assert python(away, "-c", WITHOUT + FIVE_LINES).startswith(str(away))
+    verb = "from fedlab_core.__main__ import main; main(['tables'])"
+    assert "feddisco/table1" in python(away, "-c", WITHOUT + verb)
+
+
+def test_importing_it_loads_nothing_that_draws(away: Path):
+    there = {**os.environ, "PYTHONPATH": str(away)}
+    command = [sys.executable, "-X", "importtime", "-c", "import fedlab_core"]
+    done = subprocess.run(command, env=there, capture_output=True, text=True)
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "fedlab_core.rounds.play" in loaded
+    assert not {n for n in loaded if n.split(".")[0] in DRAWING}

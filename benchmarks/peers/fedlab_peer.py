@@ -24,15 +24,9 @@ class _Data:
 
 def simulate(case: Case, use: protocol.Use) -> None:
     """Set up a standalone pipeline whose last round moves on with every request."""
-    from fedlab.contrib.algorithm.basic_client import (  # pyright: ignore[reportMissingImports]
-        SGDSerialClientTrainer,
-    )
-    from fedlab.contrib.algorithm.basic_server import (  # pyright: ignore[reportMissingImports]
-        SyncServerHandler,
-    )
-    from fedlab.core.standalone import (  # pyright: ignore[reportMissingImports]
-        StandalonePipeline,
-    )
+    from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer  # pyright: ignore[reportMissingImports]
+    from fedlab.contrib.algorithm.basic_server import SyncServerHandler  # pyright: ignore[reportMissingImports]
+    from fedlab.core.standalone import StandalonePipeline  # pyright: ignore[reportMissingImports]
 
     class Pipeline(StandalonePipeline):
         def evaluate(self) -> None:

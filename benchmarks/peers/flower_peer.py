@@ -36,12 +36,7 @@ def _world(**identity) -> tuple[Case, nn.Module, list[tuple[Tensor, Tensor]]]:
 
 def _train(message, context):
     """One client's round: load what it is sent, train, send back."""
-    from flwr.app import (  # pyright: ignore[reportMissingImports]
-        ArrayRecord,
-        Message,
-        MetricRecord,
-        RecordDict,
-    )
+    from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict  # pyright: ignore[reportMissingImports]
 
     config = message.content["config"]
     case, model, clients = _world(**{key: config[key] for key in work.IDENTITY})
@@ -55,9 +50,7 @@ def _train(message, context):
 
 
 def _strategy(clients: int):
-    from flwr.serverapp.strategy import (  # pyright: ignore[reportMissingImports]
-        FedAvg,
-    )
+    from flwr.serverapp.strategy import FedAvg  # pyright: ignore[reportMissingImports]
 
     class Everyone(FedAvg):
         """FedAvg averages whatever arrives; here, a client that failed is an error."""
@@ -76,10 +69,7 @@ def _strategy(clients: int):
 
 def _serve(case: Case, use: protocol.Use, grid, processes: int) -> None:
     """What the server does: start the strategy anew at each request."""
-    from flwr.app import (  # pyright: ignore[reportMissingImports]
-        ArrayRecord,
-        ConfigRecord,
-    )
+    from flwr.app import ArrayRecord, ConfigRecord  # pyright: ignore[reportMissingImports]
 
     model, strategy = work.start(case), _strategy(case.clients)
     arrays = ArrayRecord(model.state_dict())

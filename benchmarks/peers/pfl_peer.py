@@ -41,15 +41,9 @@ class _Trained(nn.Module):
 
 def _users(case: Case):
     """pfl trains in the order of a user's data, so each time gets a new order."""
-    from pfl.data.federated_dataset import (  # pyright: ignore[reportMissingImports]
-        FederatedDataset,
-    )
-    from pfl.data.pytorch import (  # pyright: ignore[reportMissingImports]
-        PyTorchTensorDataset,
-    )
-    from pfl.data.sampling import (  # pyright: ignore[reportMissingImports]
-        MinimizeReuseUserSampler,
-    )
+    from pfl.data.federated_dataset import FederatedDataset  # pyright: ignore[reportMissingImports]
+    from pfl.data.pytorch import PyTorchTensorDataset  # pyright: ignore[reportMissingImports]
+    from pfl.data.sampling import MinimizeReuseUserSampler  # pyright: ignore[reportMissingImports]
 
     data = work.clients(case)
 
@@ -66,18 +60,10 @@ def _rounds(case: Case, network: nn.Module) -> Callable[[int], None]:
     pfl counts iterations from the beginning, and evaluates in iteration 0 whatever the
     frequency; that is the first warm-up round.
     """
-    from pfl.aggregate.simulate import (  # pyright: ignore[reportMissingImports]
-        SimulatedBackend,
-    )
-    from pfl.algorithm.base import (  # pyright: ignore[reportMissingImports]
-        NNAlgorithmParams,
-    )
-    from pfl.algorithm.federated_averaging import (  # pyright: ignore[reportMissingImports]
-        FederatedAveraging,
-    )
-    from pfl.hyperparam import (  # pyright: ignore[reportMissingImports]
-        NNTrainHyperParams,
-    )
+    from pfl.aggregate.simulate import SimulatedBackend  # pyright: ignore[reportMissingImports]
+    from pfl.algorithm.base import NNAlgorithmParams  # pyright: ignore[reportMissingImports]
+    from pfl.algorithm.federated_averaging import FederatedAveraging  # pyright: ignore[reportMissingImports]
+    from pfl.hyperparam import NNTrainHyperParams  # pyright: ignore[reportMissingImports]
     from pfl.model.pytorch import PyTorchModel  # pyright: ignore[reportMissingImports]
 
     trained, users, done = _Trained(network), _users(case), 0

@@ -9,7 +9,7 @@ from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import CLASSES, INK, METHODS, canvas, show, styled
+from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, show, styled
 from fedlab_book.ledger.markup import place
 from fedlab_ledger.book import Book, grouped
 from fedlab_ledger.cells import Table
@@ -77,7 +77,7 @@ def _end(runs: Sequence[np.ndarray]) -> float:
 
 def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The book's colour where a method has one, another for each of the rest."""
-    own = {n: METHODS[n].color for n in labels if n in METHODS}
+    own = {n: LOOKS[n].color for n in labels if n in LOOKS}
     free = [c for c in CLASSES if c not in own.values()] or list(CLASSES)
     rest = [n for n in labels if n not in own]
     colours = own | {n: free[i % len(free)] for i, n in enumerate(rest)}

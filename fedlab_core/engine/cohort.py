@@ -13,7 +13,7 @@ from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import StackedCohort
-from fedlab_core.engine.step import first_states
+from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require
 from fedlab_core.models.network import Network, shared
 from fedlab_core.tree import Tree, as_slice, concat, take
@@ -88,6 +88,7 @@ def train(
         engine = choose_engine(model, len(cohort), x)
     kept = {} if kept is None else kept
     network = _network(model, precision == "bf16", kept)
+    task = Task(network, x, y, training, rule)
     if not given.state:
         state = first_states(network, training, rule, given)
         given = ClientInput(given.start, state, given.broadcast)
@@ -98,13 +99,13 @@ def train(
 
     def play(rows: list[int]) -> Trained:
         plan = make_plan([cohort[k] for k in rows], training)
-        here, how = given.of(as_slice(rows)), (training, rule)
+        here = given.of(as_slice(rows))
         if engine == "looped":
-            done = train_looped(network, x, y, plan, here, *how)
+            done = train_looped(task, plan, here)
         elif x.device.type == "cuda":
-            done = captured(network, x, y, plan, here, *how, kept).play(plan, here)
+            done = captured(task, plan, here, kept).play(plan, here)
         else:
-            done = StackedCohort(network, x, y, *how).play(plan, here)
+            done = StackedCohort(task).play(plan, here)
         models, states, uploads, loss = done
         return Trained(models, loss, plan.steps, states, uploads)
 

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.client import ClientInput, Rule, Training
+from fedlab_core.client import ClientInput
 from fedlab_core.engine.plan import Plan
 from fedlab_core.engine.stacked import StackedCohort
-from fedlab_core.engine.step import Gave
-from fedlab_core.models.network import Network
+from fedlab_core.engine.step import Gave, Task
 from fedlab_core.tree import Tree, copied
 
 Replay = Callable[[], None]
@@ -106,29 +105,20 @@ class CudaGraphs:
         return graph.replay
 
 
-def captured(
-    network: Network,
-    x: Tensor,
-    y: Tensor,
-    plan: Plan,
-    given: ClientInput,
-    training: Training,
-    rule: Rule,
-    kept: dict,
-) -> Captured:
+def captured(task: Task, plan: Plan, given: ClientInput, kept: dict) -> Captured:
     """The stage for such a cohort: one that an earlier round left, or a new one."""
     longest = 1 << (len(plan.at) - 1).bit_length() if len(plan.at) else 0
     trees = (given.start, given.state, given.broadcast)
     form = [(n, v.shape, v.dtype) for tree in trees for n, v in tree.items()]
     scheduled = isinstance(plan.lr, Tensor)
     precision = torch.get_float32_matmul_precision()
-    data = (id(network), id(x), id(y), precision)
-    key = (*data, training, rule, longest, plan.full, scheduled, *form)
+    data = (id(task.network), id(task.x), id(task.y), precision)
+    key = (*data, task.training, task.rule, longest, plan.full, scheduled, *form)
     stages = kept.setdefault("stages", {})
     if key not in stages:
         while len(stages) >= _STAGES:
             del stages[next(iter(stages))]  # the oldest
-        stage = StackedCohort(network, x, y, training, rule)
+        stage = StackedCohort(task)
         stages[key] = Captured(stage, len(plan.steps), longest, CudaGraphs())
     return stages[key]
 

@@ -5,12 +5,13 @@ operation does; images are laid out channels last, which its convolutions prefer
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from queue import SimpleQueue
 
 import torch
 from torch import Tensor
 
-from fedlab_core.client import Batch, ClientInput, Rule, Training
+from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import Network, numbers
@@ -19,16 +20,9 @@ from fedlab_core.tree import copied, stack
 _LAST = torch.channels_last
 
 
-def train_looped(
-    network: Network,
-    x: Tensor,
-    y: Tensor,
-    plan: Plan,
-    given: ClientInput,
-    training: Training,
-    rule: Rule,
-) -> one.Gave:
+def train_looped(task: one.Task, plan: Plan, given: ClientInput) -> one.Gave:
     """The cohort's models, what each client keeps and sends, and mean losses."""
+    network, x = task.network, task.x
     clients = len(plan.steps)
     cores = torch.get_num_threads()
     workers = min(cores, clients) if x.device.type == "cpu" else 1
@@ -45,10 +39,8 @@ def train_looped(
         network = networks.get()
         try:
             with torch.enable_grad():
-                mine = given.of(k)
-                model, *rest[k] = _train_one(
-                    network, x, y, plan, k, mine, training, rule
-                )
+                mine = replace(task, network=network)
+                model, *rest[k] = _train_one(mine, plan, k, given.of(k))
             for name, w in model.items():
                 models[name][k] = w
         finally:
@@ -76,16 +68,8 @@ def _channels_last(network: Network, x: Tensor) -> bool:
     return network.has_convolutions and x.ndim == 4 and x.device.type == "cpu"
 
 
-def _train_one(
-    network: Network,
-    x: Tensor,
-    y: Tensor,
-    plan: Plan,
-    k: int,
-    given: ClientInput,
-    training: Training,
-    rule: Rule,
-) -> one.Gave:
+def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Gave:
+    network, training, rule = task.network, task.training, task.rule
     live = network.live
     begun, buffers = network.split(given.start)
     with torch.no_grad():
@@ -95,25 +79,23 @@ def _train_one(
     buffers |= statistics
     velocity = {n: v.clone() for n, v in velocity.items()}
     steps, real = int(plan.steps[k]), plan.real[:, k].tolist()
-    at, marks = plan.at[:, k].to(x.device), plan.marks(k).to(x.device)
-    format = _LAST if _channels_last(network, x) else torch.preserve_format
-    like = numbers(x, live)
+    at, marks = plan.at[:, k].to(task.x.device), plan.marks(k).to(task.x.device)
+    format = _LAST if _channels_last(network, task.x) else torch.preserve_format
+    like = numbers(task.x, live)
     none, total = like.new_zeros(0), like.new_zeros(())
     names, ws = list(live), list(live.values())
     given = ClientInput(given.start, own, given.broadcast)
     for t in range(steps):
         here, mark = at[t, : real[t]], marks[t]
-        images = x[here]
+        images = task.x[here]
         if training.augment:
             images = training.augment(images, mark)
-        batch = Batch(images.contiguous(memory_format=format), y[here], none, mark)
-        loss, buffers, changes = one.value_of(
-            network, rule, live, buffers, batch, given
-        )
+        batch = Batch(images.contiguous(memory_format=format), task.y[here], none, mark)
+        loss, buffers, changes = one.value_of(task, live, buffers, batch, given)
         found = torch.autograd.grad(loss, ws, materialize_grads=True)
         grads = dict(zip(names, found, strict=True))
         with torch.no_grad():
-            grads = one.corrected(training, rule, grads, live, given, clients=False)
+            grads = one.corrected(task, grads, live, given, clients=False)
             lr = float(plan.lr[t, k]) if isinstance(plan.lr, Tensor) else plan.lr
             push = one.pushed(rule, live, given, clients=False)
             one.descend(live, grads, velocity, lr, training, push=push)
@@ -122,7 +104,7 @@ def _train_one(
         total += loss.detach()
     with torch.no_grad():
         params = {n: w.detach() for n, w in live.items()}
-        count, lr_sum = plan.steps[k].to(x.device), plan.lr_sum[k].to(total)
+        count, lr_sum = plan.steps[k].to(task.x.device), plan.lr_sum[k].to(total)
         own, upload = one.finished(rule, params, given, count, lr_sum, clients=False)
     kept = one.pack(own, velocity, buffers, training)
     # copies, as the live parameters go on to train the next client

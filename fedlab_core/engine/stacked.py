@@ -8,21 +8,18 @@ the steps are called one by one, each on exactly the clients that have steps lef
 import torch
 from torch import Tensor
 
-from fedlab_core.client import Batch, ClientInput, Rule, Training
+from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
-from fedlab_core.models.network import Network, numbers
+from fedlab_core.models.network import numbers
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, gradient, with_grad
 
 
 class StackedCohort:
     """A cohort's tensors, and the step that trains them in place."""
 
-    def __init__(
-        self, network: Network, x: Tensor, y: Tensor, training: Training, rule: Rule
-    ):
-        self.network, self.x, self.y = network, x, y
-        self.training, self.rule = training, rule
+    def __init__(self, task: one.Task):
+        self.task, self.x, self.training = task, task.x, task.training
         self.value = torch.vmap(self._value)
         self.trees: dict[str, Tree] = {}
         self.tables: Tree = {}
@@ -36,7 +33,7 @@ class StackedCohort:
 
     def load(self, plan: Plan, given: ClientInput) -> None:
         """Take a cohort up: a copy of its own of everything that a step changes."""
-        begun, buffers = self.network.split(given.start)
+        begun, buffers = self.task.network.split(given.start)
         own, velocity, kept = one.unpack(given.state, begun, self.training)
         like = numbers(self.x, begun)
         changing = {
@@ -66,19 +63,19 @@ class StackedCohort:
         """
         return {
             n: w.mT.clone(memory_format=CONTIGUOUS).mT
-            if n in self.network.linear
+            if n in self.task.network.linear
             else w.clone(memory_format=CONTIGUOUS)
             for n, w in tree.items()
         }
 
     def step(self, n: int, gated: bool = False) -> None:
         """Train the first n clients; if `gated`, those of them that have steps left."""
-        tables, training, rule = self.tables, self.training, self.rule
+        tables, training = self.tables, self.training
         t = tables["t"]
         at, weight, marks = (
             tables[name].index_select(0, t)[0, :n] for name in ("at", "weight", "marks")
         )
-        x, y = self.x[at], self.y[at]
+        x, y = self.x[at], self.task.y[at]
         if training.augment:
             x = training.augment(x, marks)
         first = {
@@ -95,11 +92,11 @@ class StackedCohort:
         active = t < tables["steps"][:n] if gated else None
         with torch.no_grad():
             params = first["params"]
-            grads = one.corrected(training, rule, grads, params, given, clients=True)
+            grads = one.corrected(self.task, grads, params, given, clients=True)
             lr = training.lr
             if "lr" in tables:
                 lr = tables["lr"].index_select(0, t)[0, :n]
-            push = one.pushed(rule, params, given, clients=True)
+            push = one.pushed(self.task.rule, params, given, clients=True)
             velocity = first["velocity"]
             one.descend(params, grads, velocity, lr, training, active, push)
             one.overwrite(first["buffers"], buffers, active)
@@ -110,14 +107,12 @@ class StackedCohort:
 
     def unload(self, plan: Plan) -> one.Gave:
         """Give up what the round gave; it stays what it is when the next one begins."""
-        trees = self.trees
+        trees, rule = self.trees, self.task.rule
         params = {n: w.contiguous() for n, w in trees["params"].items()}
         buffers = trees["buffers"]
         given = ClientInput(trees["start"], trees["own"], trees["broadcast"])
         steps, lr_sum = self.tables["steps"], plan.lr_sum.to(numbers(self.x, params))
-        own, upload = one.finished(
-            self.rule, params, given, steps, lr_sum, clients=True
-        )
+        own, upload = one.finished(rule, params, given, steps, lr_sum, clients=True)
         state = one.pack(own, trees["velocity"], buffers, self.training)
         loss = trees["total"]["loss"] / steps.clamp(min=1)
         return params | buffers, state, upload, loss
@@ -125,11 +120,6 @@ class StackedCohort:
     def _value(self, params: Tree, buffers: Tree, batch, given):
         """One client's loss, and what its mini-batch changed besides."""
         loss, new, changes = one.value_of(
-            self.network,
-            self.rule,
-            params,
-            buffers,
-            Batch(*batch),
-            ClientInput(**given),
+            self.task, params, buffers, Batch(*batch), ClientInput(**given)
         )
         return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)

@@ -4,6 +4,7 @@
 # torch._foreach_* work on many tensors in one call; torch.optim is built on them.
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +19,17 @@ from fedlab_core.tree import Tree
 _VELOCITY, _STATISTICS = "velocity/", "statistics/"
 Gave = tuple[Tree, Tree, Tree, Tensor]  # models, states, uploads, mean losses
 _EPSILON = 1e-8  # of RMSProp, as in PyTorch
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a cohort trains: its network, the samples that all clients have, and how."""
+
+    network: Network
+    x: Tensor
+    y: Tensor
+    training: Training
+    rule: Rule
 
 
 def first_states(
@@ -131,12 +143,7 @@ def _where(active: Tensor, new: list[Tensor], old: list[Tensor]) -> list[Tensor]
 
 
 def value_of(
-    network: Network,
-    rule: Rule,
-    params: Tree,
-    buffers: Tree,
-    batch: Batch,
-    given: ClientInput,
+    task: Task, params: Tree, buffers: Tree, batch: Batch, given: ClientInput
 ) -> tuple[Tensor, Tree, Tree]:
     """One client's loss, the buffers after it, and what changes in its state.
 
@@ -150,10 +157,10 @@ def value_of(
     full = Batch(batch.x, batch.y, weight, batch.key)
     kind = batch.x.device.type
     with (
-        network.training_on(params, buffers, batch.weight, batch.key) as bound,
-        torch.autocast(kind, torch.bfloat16, network.bf16, cache_enabled=False),
+        task.network.training_on(params, buffers, batch.weight, batch.key) as bound,
+        torch.autocast(kind, torch.bfloat16, task.network.bf16, cache_enabled=False),
     ):
-        found = rule.loss(network, params, full, given)
+        found = task.rule.loss(task.network, params, full, given)
     number, changes = found if isinstance(found, tuple) else (found, {})
     new = sorted(set(changes) - set(given.state))
     require(not new, f"loss changes the state {new}, which begin does not know")
@@ -161,26 +168,20 @@ def value_of(
 
 
 def corrected(
-    training: Training,
-    rule: Rule,
-    grads: Tree,
-    params: Tree,
-    given: ClientInput,
-    clients: bool,
+    task: Task, grads: Tree, params: Tree, given: ClientInput, clients: bool
 ) -> Tree:
     """What the rule's correction and clipping make of a gradient."""
-    if rule.gradient:
-        hook = over_clients(rule.gradient) if clients else rule.gradient
-        grads = hook(grads, params, given)
-    return clipped(grads, training.clip, clients) if training.clip else grads
+    hook, most = task.rule.gradient, task.training.clip
+    if hook:
+        grads = (over_clients(hook) if clients else hook)(grads, params, given)
+    return clipped(grads, most, clients) if most else grads
 
 
 def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree | None:
     """What the rule adds to a step after momentum."""
     if not rule.push:
         return None
-    hook = over_clients(rule.push) if clients else rule.push
-    return hook(params, given)
+    return (over_clients(rule.push) if clients else rule.push)(params, given)
 
 
 def finished(

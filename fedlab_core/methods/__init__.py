@@ -9,9 +9,9 @@ from fedlab_core.client import Rule
 
 # fmt: off
 from fedlab_core.methods import (
-    cfl, distill, ditto, fedadam, fedavg, fedavgm, fedcollab, feddc, feddisco,
+    cfl, ditto, fedadam, fedavg, fedavgm, fedbe, fedcollab, feddc, feddf, feddisco,
     feddyn, fedimpro, fedlaw, fednova, fedprox, fesem, finetune, ifca, kmeans, moon,
-    per_fedavg, pfedme, qfedavg, rfedavg, scaffold,
+    per_fedavg, pfedme, qfedavg, rfedavg, scaffold, server_ft,
 )
 # fmt: on
 from fedlab_core.rounds import Method
@@ -58,9 +58,9 @@ METHODS: dict[str, Entry] = {
     "fedavgm": Entry(fedavgm.fedavgm, "Hsu et al. 2019", "baselines"),
     "fedadam": Entry(fedadam.fedadam, "Reddi et al. 2021", "baselines"),
     "q-fedavg": Entry(qfedavg.qfedavg, "Li et al. 2020", "baselines"),
-    "feddf": Entry(distill.feddf, "Lin et al. 2020", "distill"),
-    "fedbe": Entry(distill.fedbe, "Chen and Chao 2021", "distill"),
-    "server-ft": Entry(distill.server_ft, "Li et al. 2023", "distill"),
+    "feddf": Entry(feddf.feddf, "Lin et al. 2020", "distill"),
+    "fedbe": Entry(fedbe.fedbe, "Chen and Chao 2021", "distill"),
+    "server-ft": Entry(server_ft.server_ft, "Li et al. 2023", "distill"),
     "ifca": Entry(ifca.ifca, "Ghosh et al. 2020", "clustering"),
     "cfl": Entry(cfl.cfl, "Sattler et al. 2021", "clustering"),
     "fesem": Entry(fesem.fesem, "Long et al. 2022", "clustering"),

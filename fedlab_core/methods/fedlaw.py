@@ -267,7 +267,7 @@ class _Task:
 
     def _gradient(self, w: Tensor, batch: Batch) -> Tensor:
         """The gradient at the vector w of the mean cross-entropy of a mini-batch."""
-        whole = self.steps.network.live
+        whole = self.steps.task.network.live
         live = {n: whole[n] for n in self.names}
         with torch.no_grad():
             for name, part in as_tree(w, live).items():

@@ -2,24 +2,50 @@
 
 FedLAW, FedDF, FedBE and Server-FT train with it. The order of the mini-batches and what
 a Dropout draws come from the round's key, with a number that no client has.
+
+How the last three train (`Fit`), where FedLAW, whose baselines they are, differs:
+1. Its App. D.6 trains with Adam, betas (.5, .999): `optimiser="adam"`; no learning rate
+   is given, and .001 is PyTorch's. Its code, and so its tables, use the server's SGD of
+   rate .08, momentum .9 and weight decay .0005, as clients do: `"sgd"`, the default.
+2. That SGD is made once, so its velocity goes on from round to round, even though the
+   model begins anew: `keep_velocity=True`, the default with SGD.
+3. The student's running statistics follow its steps from FedAvg's
+   (`statistics="running"`, as in the code), stay FedAvg's ("average"), or are measured
+   again on the server's data ("reestimate"). The paper does not speak of them.
 """
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from fedlab_core.client import Batch, ClientInput, Loss, Rule, Training, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
-from fedlab_core.engine.step import value_of
+from fedlab_core.engine.step import Task, value_of
+from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
+from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.models.network import shared
 from fedlab_core.rounds import Gathered, ServerState, ServerView
-from fedlab_core.tree import Tree, gradient, repeat, take
+from fedlab_core.tree import (
+    Tree,
+    copied,
+    gradient,
+    nest,
+    repeat,
+    subtree,
+    take,
+    with_grad,
+)
 
 _SERVER = 1 << 40  # no client has this number: the server's randomness is its own
 _NOTHING = ClientInput({})
+_FIT = 0  # what a key is for
+RATES = {"sgd": 0.08, "adam": 0.001}
 
 
 def with_proxy(name: str) -> Callable[[Tree, ServerView], ServerState]:
@@ -53,8 +79,8 @@ class ServerSteps:
         loss: Loss = cross_entropy,
         purpose: int | None = None,
     ):
-        self.network, self.rule = shared(now.view.model), Rule(loss)
-        self.x, self.y, self.buffers = x, y, buffers
+        network, self.x, self.y, self.buffers = shared(now.view.model), x, y, buffers
+        self.task = Task(network, x, y, Training(), Rule(loss))
         self.per_epoch = -(-len(x) // batch)
         everything = Client(torch.arange(len(x)), server_key(now))
         plan = Training(epochs=epochs, batch_size=batch)
@@ -74,9 +100,8 @@ class ServerSteps:
         self, params: Tree, batch: Batch, of: Tree | None = None
     ) -> tuple[Tensor, Tree]:
         """The loss on a mini-batch and its gradient, of all parameters or of some."""
-        value, self.buffers, _ = value_of(
-            self.network, self.rule, params, self.buffers, batch, _NOTHING
-        )
+        found = value_of(self.task, params, self.buffers, batch, _NOTHING)
+        value, self.buffers, _ = found
         return value, gradient(value, params if of is None else of)
 
 
@@ -89,3 +114,74 @@ def statistics_of(
     if how == "reestimate":
         return take(reestimate(now.view.model, repeat(model, 1), x), 0)
     return model
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a server trains a model on its data.
+
+    Paper: FedLAW App. D.6; the rates are in the authors' code only.
+    """
+
+    epochs: int = 100
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    lr: float | None = None  # the optimiser's usual one
+    batch: int = 128
+    momentum: float = 0.9  # of SGD
+    weight_decay: float = 5e-4  # of SGD
+    keep_velocity: bool = True  # of SGD, from round to round
+    betas: tuple[float, float] = (0.5, 0.999)  # of Adam
+    statistics: Literal["running", "average", "reestimate"] = "running"
+
+    def __post_init__(self) -> None:
+        known = self.optimiser in RATES
+        require(known, f"optimiser must be sgd or adam, not {self.optimiser!r}")
+        known = self.statistics in ("running", "average", "reestimate")
+        text = "statistics must be running, average or reestimate, not"
+        require(known, f"{text} {self.statistics!r}")
+        sound = self.lr is None or 0 < self.lr < math.inf
+        require(sound, f"lr must be a finite number above 0, not {self.lr}")
+        require(self.epochs >= 0, f"epochs must be 0 or more, not {self.epochs}")
+        require(self.batch >= 1, f"batch must be 1 or more, not {self.batch}")
+        require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return self.lr or RATES[self.optimiser]
+
+    def make(self, w: Tensor, velocity: Tensor | None) -> Adam | Sgd:
+        """What moves this tensor, SGD with the velocity that it had."""
+        if self.optimiser == "adam":
+            return Adam(w, self.betas)
+        return Sgd(w, self.momentum, self.weight_decay, velocity)
+
+
+def fitted(
+    now: Gathered, state: Tree, loss: Loss, x: Tensor, y: Tensor, fit: Fit
+) -> ServerState:
+    """The state after some epochs on (x, y); "server_loss" is the last one's mean."""
+    names = now.view.parameters
+    params = with_grad(copied({n: w for n, w in state.items() if n in names}))
+    buffers = {n: b for n, b in state.items() if n not in names}
+    kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
+    velocity = subtree(now.before.memory, "velocity") if kept else {}
+    moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
+    how = {"buffers": buffers, "loss": loss, "purpose": _FIT}
+    steps = ServerSteps(now, x, y, fit.epochs, fit.batch, **how)
+    losses: list[Tensor] = []
+    for _ in range(fit.epochs):
+        losses = []
+        for batch in steps.epoch():
+            value, grads = steps.gradient(params, batch)
+            with torch.no_grad():
+                for name, slope in grads.items():
+                    moves[name].step(slope, fit.rate)
+            losses.append(value.detach())
+    model = state | {n: w.detach() for n, w in params.items()}
+    if kept and losses:
+        ran = {n: m for n, m in moves.items() if isinstance(m, Sgd)}
+        velocity = {n: m.velocity for n, m in ran.items() if m.velocity is not None}
+    said = {"server_loss": float(torch.stack(losses).mean())} if losses else {}
+    model = statistics_of(fit.statistics, now, model, steps.buffers, x)
+    return ServerState(model, nest("velocity", velocity), metrics=said)

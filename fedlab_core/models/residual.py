@@ -142,36 +142,27 @@ def resnet18(
     base: int = 64,
     blocks: Sequence[int] = (2, 2, 2, 2),
     split: Point = None,
+    *,
+    bottleneck: bool = False,
 ) -> Split:
     """ResNet-18 as in torchvision, with a stem for small images.
 
     FedImpro's cut is after a stage; FedDisco's norm is "group", of 2 groups, and
     FedCollab's stem "imagenet". Paper: FedDisco App. B.1.4.
     """
-    normed = _normed(norm, groups)
-
-    def block(inside: int, width: int, stride: int) -> nn.Module:
-        return Residual(inside, width, True, normed)
-
-    stages, wide = _stages(shape, stem, base, blocks, block, 1, normed)
+    normed, grows = _normed(norm, groups), 4 if bottleneck else 1
+    block = partial(Bottleneck, norm=normed)
+    if not bottleneck:
+        block = lambda a, b, stride: Residual(a, b, True, normed)  # noqa: E731
+    stages, wide = _stages(shape, stem, base, blocks, block, grows, normed)
     return cut(shape, stages, nn.Linear(wide, classes), split)
 
 
 def resnet50(
-    shape: Shape,
-    classes: int,
-    norm: Literal["batch", "group"] = "batch",
-    groups: int = 2,
-    stem: Literal["cifar", "imagenet"] = "cifar",
-    base: int = 64,
-    blocks: Sequence[int] = (3, 4, 6, 3),
-    split: Point = None,
+    shape: Shape, classes: int, *, blocks: Sequence[int] = (3, 4, 6, 3), **options
 ) -> Split:
-    """ResNet-50 as in torchvision, with a stem for small images."""
-    normed = _normed(norm, groups)
-    block = partial(Bottleneck, norm=normed)
-    stages, wide = _stages(shape, stem, base, blocks, block, 4, normed)
-    return cut(shape, stages, nn.Linear(wide, classes), split)
+    """ResNet-50 as in torchvision; `options` are those of `resnet18`."""
+    return resnet18(shape, classes, blocks=blocks, bottleneck=True, **options)
 
 
 def _normed(kind: str, groups: int) -> Norm:

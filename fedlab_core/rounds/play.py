@@ -111,13 +111,13 @@ def _train_all(
     """Train what the runs ask for, one cohort for those that can share one."""
     together: dict[tuple, list[int]] = {}
     for i, asked in wanted.items():
-        alike = blank(asked.training, asked.rule)
+        alike = blank(asked.training, asked.rule) if len(wanted) > 1 else None
         together.setdefault((id(pools[i]), alike), []).append(i)
     answers = {}
     for members in together.values():
         works = [(wanted[i].training, wanted[i].rule) for i in members]
         training = works[0][0]
-        rule, numbers = merge(works)
+        rule, numbers = merge(works) if len(works) > 1 else (works[0][1], [{}])
         cohort, parts, first = [], [], 0
         for i, sent in zip(members, numbers, strict=True):
             begin = pools[i].begins[_data(runs[i].world)]

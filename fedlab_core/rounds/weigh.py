@@ -1,7 +1,6 @@
-"""How much each member of a group counts: the second choice of a method.
+"""How much each member of a group counts, by what clients report: `Members`.
 
-A rule sees what clients report once, `Members`, and never their models: weights that
-depend on the updates are a server's business (`server`).
+Weights that depend on the models themselves are a server's business: see `server`.
 """
 
 from dataclasses import dataclass
@@ -28,8 +27,7 @@ class Members:
     @classmethod
     def holding(cls, counts: Tensor) -> "Members":
         """Clients with these counts, to ask a rule what it would do with them."""
-        none = torch.zeros(len(counts))
-        return cls(counts, torch.arange(len(counts)), none, none)
+        return cls(counts, torch.arange(len(counts)), *torch.zeros(2, len(counts)))
 
 
 class Weigh(Protocol):
@@ -37,10 +35,7 @@ class Weigh(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
-    def scalars(self) -> int:
-        """How many numbers a client reports once, besides its models."""
-        ...
+    def scalars(self) -> int: ...  # numbers a client reports once, besides its models
 
     def __call__(self, members: Members) -> Tensor: ...

@@ -207,7 +207,7 @@ def test_gains_side_by_side_share_one_scale():
     assert np.allclose(bars[0].get_xdata(), [1, -3])
     widths = [np.ptp(path.vertices[:, 0]) for path in bars[2][0].get_paths()]
     assert np.allclose(widths, [1, 3])
-    assert bars[0].get_marker() == figures.METHODS["FedDisco"].marker
+    assert bars[0].get_marker() == figures.LOOKS["FedDisco"].marker
     for ax in fig.axes:
         assert np.allclose(ax.get_xlim(), (-4.5 - 1, 2 + 1))
         assert [t.get_text() for t in paper.get_yticklabels()] == ["one", "two"]

@@ -45,7 +45,7 @@ def test_ten_classes_have_ten_colours():
 
 
 def test_no_two_methods_look_alike():
-    for one, other in combinations(figures.METHODS.values(), 2):
+    for one, other in combinations(figures.LOOKS.values(), 2):
         assert one.marker != other.marker
         assert one.color != other.color or one.linestyle != other.linestyle
 
@@ -53,7 +53,7 @@ def test_no_two_methods_look_alike():
 def test_a_method_of_the_readers_has_a_stable_look_of_its_own():
     mine = figures.look("FedMine")
     assert mine == figures.look("FedMine") != figures.look("FedYours")
-    assert mine["color"] in figures.CLASSES and mine not in figures.METHODS.values()
+    assert mine["color"] in figures.CLASSES and mine not in figures.LOOKS.values()
 
 
 def test_canvas_has_the_size_asked_for():

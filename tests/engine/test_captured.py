@@ -20,6 +20,7 @@ from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import StackedCohort
+from fedlab_core.engine.step import Task
 from fedlab_core.models.network import Network
 from tests.engine.test_options import SCAFFOLD
 from tests.engine_cases import (
@@ -57,7 +58,7 @@ class Rehearsal:
 
 
 def stacked(model, x, y, training, rule):
-    return StackedCohort(Network(model, training=True), x, y, training, rule)
+    return StackedCohort(Task(Network(model, training=True), x, y, training, rule))
 
 
 def sending(given_, rule):
@@ -127,7 +128,8 @@ def test_stages_are_kept_for_rounds_alike_and_the_oldest_make_room(monkeypatch):
         training = Training(batch_size=batch_size)
         *_, cohort, given_ = problem(PLAIN, [n] * clients)
         plan = make_plan(cohort, training)
-        return module.captured(network, *shared, plan, given_, training, Rule(), kept)
+        task = Task(network, *shared, training, Rule())
+        return module.captured(task, plan, given_, kept)
 
     model, x, y, *_ = problem(PLAIN, [8])
     network, shared = Network(model, training=True), (x, y)

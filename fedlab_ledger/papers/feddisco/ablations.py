@@ -3,8 +3,8 @@
 from fedlab_ledger import Table
 from fedlab_ledger.papers.common import Plain, joined, numbers, table
 from fedlab_ledger.papers.feddisco.worlds import (
+    ARMS,
     DISCO,
-    METHODS,
     N2,
     PARTIAL,
     Place,
@@ -61,15 +61,15 @@ def _table_5() -> Table:
     for name, text in TABLE_5.items():
         rho = float(name[2:])
         place = Place("CIFAR-10", tail=(rho, rho))
-        rows = {row: how for row, how in METHODS.items()}
+        rows = {row: how for row, how in ARMS.items()}
         aim = disco(target=target(rho))
-        rows["FedDisco"] = joined(METHODS["FedDyn"], aim)
+        rows["FedDisco"] = joined(ARMS["FedDyn"], aim)
         for (row, how), value in zip(rows.items(), numbers(text), strict=True):
             says = "FedDyn + Disco, as in Table 1" if row == "FedDisco" else ""
             over = ("table5", "FedAvg") if row != "FedAvg" else None
             more: Plain = {"where": "Table 5", "over": over, "says": says}
             cells.append(cell("table5", row, name, value, place, how, **more))
-    cells.sort(key=lambda c: [*METHODS, "FedDisco"].index(c.row))
+    cells.sort(key=lambda c: [*ARMS, "FedDisco"].index(c.row))
     title = "Long-tailed classes in training and test, the target of the weights too"
     return Table("feddisco", "table5", title, tuple(cells))
 
@@ -78,8 +78,8 @@ def _eight(name: str, texts: dict[str, str], title: str, at: str, place: Place):
     """A table of the eight methods without and with Disco, in one place."""
     cells = []
     for suffix, text in texts.items():
-        for base, value in zip(METHODS, numbers(text), strict=True):
-            parts = (METHODS[base], DISCO) if suffix else (METHODS[base],)
+        for base, value in zip(ARMS, numbers(text), strict=True):
+            parts = (ARMS[base], DISCO) if suffix else (ARMS[base],)
             over = (name, base) if suffix else None
             more: Plain = {"where": f"Table {name[5:]}", "over": over}
             row = f"{base}{suffix}"

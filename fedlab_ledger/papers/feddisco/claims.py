@@ -3,7 +3,7 @@
 from fedlab_ledger import Cell, Claim
 from fedlab_ledger.papers.common import Plain
 from fedlab_ledger.papers.feddisco import ablations, appendix, figures, tables
-from fedlab_ledger.papers.feddisco.worlds import METHODS
+from fedlab_ledger.papers.feddisco.worlds import ARMS
 
 _TABLES = {
     t.name: t
@@ -39,7 +39,7 @@ def _methods() -> list[Claim]:
     """Tables 1 and 2 where the effect is visible, and FedAvg everywhere."""
     visible = ("FMNIST NIID-2", "CIFAR-10 NIID-2")
     other = [c for c in _TABLES["table1"].columns if c not in visible]
-    wanted = [(base, column) for column in visible for base in METHODS]
+    wanted = [(base, column) for column in visible for base in ARMS]
     wanted += [("FedAvg", column) for column in other]
     return [
         _gain("table2", b, c, over="table1", tolerance=_TOLERANCE.get(c, 1.0))
@@ -51,7 +51,7 @@ def _best() -> list[Claim]:
     """FedDisco against the best of the others, in each column of Table 1."""
     made = []
     for column in _TABLES["table1"].columns:
-        values = {row: at("table1", row, column).paper_value or 0 for row in METHODS}
+        values = {row: at("table1", row, column).paper_value or 0 for row in ARMS}
         best = max(values, key=lambda row: values[row])
         cells = at("table1", "FedDisco", column), at("table1", best, column)
         sentence = f"FedDisco beats the best of the others, {best}, {column}"
@@ -65,7 +65,7 @@ def _best() -> list[Claim]:
 def _partial() -> list[Claim]:
     """10 of 60 clients a round: more accurate, steadier, sooner."""
     few: Plain = {"place": "10 of 60 clients a round", "tolerance": 2.0}
-    made = [_gain("table3", base, "accuracy", **few) for base in METHODS]
+    made = [_gain("table3", base, "accuracy", **few) for base in ARMS]
     for base in tables.TABLE_10:
         for column, word, limit in (
             ("deviation", "steadier", 1),
@@ -98,7 +98,7 @@ def _others() -> list[Claim]:
             f"FedDisco beats FedAvg where training and test have long tails, {column}"
         )
         made.append(_claim(f"table5: {column}", says, *cells))
-    made += [_gain("table9", base, "ρ=10") for base in METHODS]
+    made += [_gain("table9", base, "ρ=10") for base in ARMS]
     made += [_gain("table11", b, "CIFAR-100 NIID-1") for b in ("FedAvg", "FedDyn")]
     late = "clients late, CIFAR-10 NIID-2"
     made.append(_gain("stragglers", "FedAvg", "CIFAR-10 NIID-2", place=late))

@@ -5,8 +5,8 @@ from fedlab_ledger import Cell, Setting, Table
 from fedlab_ledger.papers.common import Plain, joined, letters, settings
 from fedlab_ledger.papers.feddisco.ablations import LONG_TAIL
 from fedlab_ledger.papers.feddisco.worlds import (
+    ARMS,
     FEDAVG,
-    METHODS,
     N1,
     N2,
     Place,
@@ -68,7 +68,7 @@ def _figure_4() -> Table:
         for name, (base, place) in PANELS.items():
             over = ("figure4", WITHOUT) if how else None
             more: Plain = {"where": "Fig. 4", "says": _PLOT, "over": over}
-            at = (row, name, None, place, METHODS[base], how)
+            at = (row, name, None, place, ARMS[base], how)
             cells.append(cell("figure4", *at, **more))
     title = "Best accuracy by a and b, in four settings"
     return Table("feddisco", "figure4", title, tuple(cells))

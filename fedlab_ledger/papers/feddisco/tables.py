@@ -3,10 +3,10 @@
 from fedlab_ledger import Table
 from fedlab_ledger.papers.common import Plain, numbers, table
 from fedlab_ledger.papers.feddisco.worlds import (
+    ARMS,
     COLUMNS,
     DISCO,
     FEDAVG,
-    METHODS,
     PARTIAL,
     Place,
     cell,
@@ -72,10 +72,10 @@ def _best(name: str) -> str:
 def _table_1() -> Table:
     cells = []
     for (row, name), value in table(TABLE_1, COLUMNS).items():
-        parts, says = (METHODS.get(row, {}),), ""
+        parts, says = (ARMS.get(row, {}),), ""
         if row == "FedDisco":
             base = _best(name)
-            parts, says = (METHODS[base], DISCO), f"the paper's best: {base} + Disco"
+            parts, says = (ARMS[base], DISCO), f"the paper's best: {base} + Disco"
         over = ("table1", "FedAvg") if row != "FedAvg" else None
         more: Plain = {"where": "Table 1", "says": says, "over": over}
         cells.append(cell("table1", row, name, value, column(name), *parts, **more))
@@ -86,7 +86,7 @@ def _table_1() -> Table:
 def _table_2() -> Table:
     cells = []
     for (row, name), value in table(TABLE_2, COLUMNS).items():
-        parts = (METHODS[row], DISCO)
+        parts = (ARMS[row], DISCO)
         more: Plain = {"where": "Table 2", "over": ("table1", row)}
         at = (f"{row} + Disco", name, value, column(name))
         cells.append(cell("table2", *at, *parts, **more))
@@ -109,7 +109,7 @@ _SAYS = "50 + 10 clients as in the main text (the appendix: 40 + 10)"
 
 def _partial(name: str, title: str, values: dict[tuple[str, str], float | None]):
     cells = []
-    methods = dict(pairs(list(METHODS)))
+    methods = dict(pairs(list(ARMS)))
     for (row, way), value in values.items():
         over = (name, row.removesuffix(" + Disco")) if "Disco" in row else None
         more: Plain = {"where": f"Table {name[5:]}", "says": _SAYS, "over": over}

@@ -22,7 +22,7 @@ COLUMNS = (
     HAM,
     *(f"{d} {n}" for d in ("CIFAR-10", "CINIC-10", "FMNIST") for n in (N1, N2)),
 )
-METHODS: dict[str, Plain] = {
+ARMS: dict[str, Plain] = {
     "FedAvg": {"method": "fedavg"},
     "FedAvgM": {"method": "fedavgm", "options": {"beta": 0.5}},
     "FedProx": {"method": "fedprox", "options": {"mu": 0.01}},
@@ -36,7 +36,7 @@ METHODS: dict[str, Plain] = {
     "MOON": {"method": "moon", "options": {"mu": 0.1}},
     "FedDC": {"method": "feddc", "options": {"alpha": 0.01, "correction": False}},
 }
-FEDAVG = METHODS["FedAvg"]
+FEDAVG = ARMS["FedAvg"]
 
 
 def disco(**more) -> Plain:
@@ -203,6 +203,6 @@ def cell(
 
 def pairs(rows: Sequence[str]) -> list[tuple[str, Plain]]:
     """Each method, and each with Disco's weights: (row, its parts joined)."""
-    with_disco = [(f"{row} + Disco", joined(METHODS[row], DISCO)) for row in rows]
-    plain = [(row, METHODS[row]) for row in rows]
+    with_disco = [(f"{row} + Disco", joined(ARMS[row], DISCO)) for row in rows]
+    plain = [(row, ARMS[row]) for row in rows]
     return [pair for both in zip(plain, with_disco, strict=True) for pair in both]

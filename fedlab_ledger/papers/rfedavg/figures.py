@@ -8,7 +8,7 @@ the values here are ours.
 from collections.abc import Iterator
 
 from fedlab_ledger import Cell, Table
-from fedlab_ledger.papers.rfedavg.worlds import METHODS, OURS, Place, cell, table
+from fedlab_ledger.papers.rfedavg.worlds import OURS, ROWS, Place, cell, table
 
 # data set, how alike the clients are, what the paper calls it
 _ALIKE = {
@@ -54,7 +54,7 @@ def _curves(number: int, dataset: str, loss: bool) -> Table:
             over=None if row == "FedAvg" else (name, "FedAvg"),
         )
         for panel, column, place in _panels(dataset)
-        for row in METHODS
+        for row in ROWS
     )
     what = "Training loss" if loss else "Accuracy"
     return table(name, f"{what} on {dataset}, mean of all rounds", cells)
@@ -74,7 +74,7 @@ def _femnist() -> Table:
         )
         for clients in (100, 500)
         for cost, (share, epochs) in ways.items()
-        for row in METHODS
+        for row in ROWS
     )
     return table("figure8", "FEMNIST, mean of the last 5 of 80 rounds", cells)
 

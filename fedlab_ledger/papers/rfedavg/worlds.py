@@ -18,7 +18,7 @@ from fedlab_ledger.papers.common import (
     settings,
 )
 
-METHODS = ("FedAvg", "FedProx", "Scaffold", "q-FedAvg", "rFedAvg", "rFedAvg+")
+ROWS = ("FedAvg", "FedProx", "Scaffold", "q-FedAvg", "rFedAvg", "rFedAvg+")
 OURS = ("FedAvg", "rFedAvg", "rFedAvg+")
 
 

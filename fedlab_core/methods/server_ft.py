@@ -1,0 +1,33 @@
+"""Server-FT: the server trains FedAvg's model on labels of its own.
+
+Citation: a baseline of Li et al. 2023 (FedLAW), without a paper of its own.
+
+Deviations: how the server steps is FedLAW's, see `server_steps`.
+"""
+
+from dataclasses import dataclass
+
+from fedlab_core.client import Training, cross_entropy
+from fedlab_core.methods.fedavg import fedavg
+from fedlab_core.methods.server_steps import Fit, fitted, with_proxy
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
+from fedlab_core.tree import weighted_sum
+
+
+@dataclass(frozen=True)
+class FineTune:
+    """FedAvg's model is trained on the server's labels."""
+
+    fit: Fit = Fit(epochs=2)
+
+    def __call__(self, now: Gathered) -> ServerState:
+        x, y = now.view.proxy_set("the server")
+        mean = weighted_sum(now.models, now.weights)
+        return fitted(now, mean, cross_entropy, x, y, self.fit)
+
+
+def server_ft(training: Training | None = None, epochs: int = 2, **options) -> Method:
+    """FedAvg, fine-tuned on the server's labels; `options` are those of `Fit`."""
+    step = FineTune(Fit(epochs, **options))
+    server = Server("Server-FT", step, with_proxy("Server-FT"))
+    return fedavg(training, name="Server-FT", server=server)
