@@ -48,7 +48,7 @@ lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks \
 		$(if $(filter 0,$(shell id -u)),--allow-root)
 
-wheel: $(READY) ## build the core as a package into _build/dist
+wheel: $(READY) ## build the packages into _build/dist
 	@rm -rf build _build/dist
 	@$(BIN)/python -m pip wheel --quiet --no-deps \
 		--wheel-dir _build/dist .

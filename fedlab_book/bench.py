@@ -3,7 +3,7 @@
     bench = Bench(dataset, data_dir, samples=1000, sizes={"hidden": [32, 32]},
                   seeds=range(330, 334))
     uneven = bench.place("dirichlet", clients=10, alpha=0.1)
-    arms = {"FedAvg": fl.fedavg(local), "FedDisco": fl.feddisco(local)}
+    arms = {"FedAvg": fl.fedavg(training), "FedDisco": fl.feddisco(training)}
     found = bench.compare(uneven, arms, rounds=10)
     pm(found.gain("FedDisco")), verdict(found.gain("FedDisco"))
 

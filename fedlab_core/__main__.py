@@ -280,7 +280,7 @@ def _list_methods() -> None:
         rows.append(
             {
                 "method": name,
-                "local": named_rule(made.rule),
+                "rule": named_rule(made.rule),
                 "weigh": made.weigh.name,
                 "server": made.server.name,
                 "groups": made.groups.name,

@@ -1,4 +1,11 @@
-"""The ledger: what the papers report, what was measured here, and how they compare."""
+"""The ledger: what the papers report, what was measured here, and how they compare.
+
+A `Cell` (`cells`) is a number of a paper and a setting for each scale; `papers` has all
+of them. `build` makes a run of a setting, `player` and `cluster` play it, `measures`
+and `observers` say what is looked at, `store` keeps the lines. `verdict`, `claims` and
+`show` compare; `book` is what the pages ask, `export` hands out models, and `command`
+has the verbs of the command line.
+"""
 
 from fedlab_ledger.cells import SCALES, Cell, Setting, Table
 from fedlab_ledger.claims import Claim, judged

@@ -13,7 +13,7 @@ ROOT = Path(fl.__file__).parent
 TEXT = (ROOT.parent / "CONTRIBUTING.md").read_text()
 MOST = {
     "add a weighing rule": 110,
-    "add a client's rule with memory": 250,
+    "add a client's rule with a state": 250,
     "add a way to form groups": 200,
 }
 ROW = r"^\| (.+?) \| (`.+?) \| (\d+) \|$"

@@ -37,7 +37,7 @@ if importlib.util.find_spec("fedlab_core") is None:
 _FETCH = """\
     !git clone --quiet --depth 1 --branch {branch} {url} who-counts
     %cd -q who-counts/notebooks
-    %pip install --quiet ..
+    %pip install --quiet "..[book]"
     if importlib.util.find_spec("google.colab"):
         from google.colab import output
 
@@ -45,7 +45,7 @@ _FETCH = """\
 _NOWHERE = """\
     raise ModuleNotFoundError(
         "fedlab_core is not installed: start JupyterLab by `make lab`, or "
-        "`pip install` the folder that this notebook's folder is in"
+        "`pip install '..[book]'` in this notebook's folder"
     )"""
 
 

@@ -48,7 +48,7 @@ def merge(works: Sequence[Work]) -> tuple[Rule, list[Tree]]:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A hook some of whose numbers are read from what was sent."""
+    """A hook some of whose numbers are read from the broadcast."""
 
     name: str
     hook: Any

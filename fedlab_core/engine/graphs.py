@@ -28,7 +28,7 @@ _WARM_UP = 2  # steps before a capture: libraries choose their kernels in them
 
 
 class Captured:
-    """A stage that stays, with its step captured for several numbers of clients."""
+    """A cohort that stays, its step captured for several numbers of clients."""
 
     def __init__(
         self, stage: StackedCohort, clients: int, longest: int, capture: Capture
@@ -106,7 +106,7 @@ class CudaGraphs:
 
 
 def captured(task: Task, plan: Plan, given: ClientInput, kept: dict) -> Captured:
-    """The stage for such a cohort: one that an earlier round left, or a new one."""
+    """What trains such a cohort: left by an earlier round, or new."""
     longest = 1 << (len(plan.at) - 1).bit_length() if len(plan.at) else 0
     trees = (given.start, given.state, given.broadcast)
     form = [(n, v.shape, v.dtype) for tree in trees for n, v in tree.items()]

@@ -24,7 +24,7 @@ class Client:
 
     indices: Tensor
     key: tuple[int, int, int]  # seed, round, client
-    lr: float | None = None  # a learning rate of its own, instead of the rule's
+    lr: float | None = None  # a learning rate of its own, instead of the training's
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """All clients of a step at once, with `torch.func`.
 
-A `Stage` holds a cohort's tensors; its `step` trains the first n clients in place. Here
+`StackedCohort` has the tensors; its `step` trains the first n clients in place. Here
 the steps are called one by one, each on exactly the clients that have steps left;
 `captured` plays the same step on a CUDA device.
 """
@@ -52,7 +52,7 @@ class StackedCohort:
         self.hold(fixed | changing, every, once)
 
     def hold(self, trees: dict[str, Tree], every: Tree, once: Tree) -> None:
-        """Make these the stage's tensors; those in `every` have a row for each step."""
+        """Take these for the cohort; those in `every` have a row for each step."""
         self.trees = trees
         self.tables = {n: v.to(self.x.device) for n, v in (every | once).items()}
 

@@ -170,7 +170,7 @@ def value_of(
 def corrected(
     task: Task, grads: Tree, params: Tree, given: ClientInput, clients: bool
 ) -> Tree:
-    """What the rule's correction and clipping make of a gradient."""
+    """What the rule's `gradient` and clipping make of a gradient."""
     hook, most = task.rule.gradient, task.training.clip
     if hook:
         grads = (over_clients(hook) if clients else hook)(grads, params, given)
@@ -211,8 +211,8 @@ def finished(
     return stayed, upload
 
 
-def over_clients(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of one client, its `ClientInput` wherever it comes, for all of them."""
+def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook of one client, its `ClientInput` wherever it comes, for all of them."""
 
     def run(*arguments):
         at = next(i for i, a in enumerate(arguments) if isinstance(a, ClientInput))
@@ -220,7 +220,7 @@ def over_clients(rule: Callable[..., Any]) -> Callable[..., Any]:
 
         def one(start, state, broadcast, *rest):
             here = ClientInput(start, state, broadcast)
-            return rule(*rest[:at], here, *rest[at:])
+            return hook(*rest[:at], here, *rest[at:])
 
         rest = (*arguments[:at], *arguments[at + 1 :])
         return torch.vmap(one)(given.start, given.state, given.broadcast, *rest)

@@ -1,4 +1,4 @@
-"""The methods, by name. A method is added by one file here and one line below."""
+"""The methods, one file a paper, and by name: each is added by one line below."""
 # ruff: noqa: I001
 
 from collections.abc import Callable

@@ -64,7 +64,7 @@ def compose(
     kept = parts["personal"].kept if "personal" in parts else None
     require(
         kept is None or personal == rule,
-        f"personal={personal} is kept by its own local rule: choose rule={personal}",
+        f"personal={personal} is kept by its own rule: choose rule={personal}",
     )
     return replace(base, name=" + ".join(dict.fromkeys(names)), **parts)
 

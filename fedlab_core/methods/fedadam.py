@@ -2,7 +2,7 @@
 
 Citation: Reddi et al. 2021, "Adaptive Federated Optimization".
 
-Symbols: Delta_t -> `move`, the mean update; m, v -> "m", "v" of the server's state;
+Symbols: Delta_t -> `move`, the mean update; m, v -> "m", "v" of the server's memory;
 beta_1, beta_2, tau, eta -> `beta1`, `beta2`, `tau`, `lr`.
 
 Algorithm: Alg. 2 -> `ServerAdam`.

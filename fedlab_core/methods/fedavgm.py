@@ -3,7 +3,7 @@
 Citation: Hsu et al. 2019, "Measuring the Effects of Non-Identical Data Distribution for
 Federated Visual Classification".
 
-Symbols: Delta_t -> `move`, the mean update; v -> the server's state; beta -> `beta`.
+Symbols: Delta_t -> `move`, the mean update; v -> the server's memory; beta -> `beta`.
 
 Algorithm: the server's step -> `Momentum`.
 

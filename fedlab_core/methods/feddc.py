@@ -5,7 +5,7 @@ Decoupling and Correction".
 
 Symbols: h_i -> "h" of a client's state; w -> `ClientInput.start` (x); theta_i ->
 `params`; alpha -> `alpha`; Delta theta_i -> "move" of its state; Delta theta -> "g" of
-what is sent; K eta -> "lr_sum", the sum of the round's learning rates.
+the broadcast; K eta -> "lr_sum", the sum of the round's learning rates.
 
 Algorithm: Alg. 1, the local objective -> `Drifting`; drift update -> `add_drift`; the
 server's model -> `corrected`.

@@ -43,5 +43,5 @@ def kmeans(
     alone: int = 10,
     weigh: Weigh | None = None,
 ) -> Method:
-    """FedAvg in clusters of models trained alone, by the same local rule."""
+    """FedAvg in clusters of models trained alone, by the same training."""
     return fedavg(training, weigh, KMeans(k, training=training, alone=alone), "KMeans")

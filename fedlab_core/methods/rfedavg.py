@@ -4,7 +4,7 @@ Citation: Wang et al. 2023, "Distribution-Regularized Federated Learning on Non-
 Data" (ICDE 2023).
 
 Symbols: phi -> `Net.features`; delta^k -> "delta" of what a client reports; the target
-of client k -> "target" of what it is sent; lambda -> `lam`; d -> as many numbers.
+of client k -> "target" of its broadcast; lambda -> `lam`; d -> as many numbers.
 
 Algorithm: Alg. 1 (rFedAvg) -> `Regularised` with `others` of means taken after
 training; Alg. 2 (rFedAvg+) -> the same with means taken before, under the new model.

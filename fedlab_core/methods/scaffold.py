@@ -3,7 +3,7 @@
 Citation: Karimireddy et al. 2020, "SCAFFOLD: Stochastic Controlled Averaging for
 Federated Learning".
 
-Symbols: c -> "c" of what is sent; c_i -> "own" of a client's state; c_i+ - c_i ->
+Symbols: c -> "c" of the broadcast; c_i -> "own" of a client's state; c_i+ - c_i ->
 "change" of its upload; x -> `ClientInput.start`; y_i -> `params`; K eta_l -> `lr_sum`,
 the sum of a round's learning rates; eta_g -> `lr`; N -> `clients`.
 

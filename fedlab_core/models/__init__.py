@@ -1,6 +1,6 @@
 """The papers' networks, each split into features and head.
 
-A network is built by a function of the shape of a sample and the number of classes.
+Built by functions of a sample's shape and the number of classes; run by `network`.
 """
 
 from collections.abc import Callable

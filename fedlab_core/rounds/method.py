@@ -68,13 +68,13 @@ class Method:
         unsent = set(self.rule.needs) - {*self.server.sends, *COMMON}
         require(
             not unsent,
-            f"{self.name}: its local rule needs {', '.join(sorted(unsent))}, "
+            f"{self.name}: its rule needs {', '.join(sorted(unsent))}, "
             f"which server={self.server.name} does not send: choose both together",
         )
         lost = set(self.server.needs) - set(self.rule.sends)
         require(
             not lost,
             f"{self.name}: server={self.server.name} needs "
-            f"{', '.join(sorted(lost))}, which the local rule does not send: "
+            f"{', '.join(sorted(lost))}, which the rule does not send: "
             "choose both together",
         )

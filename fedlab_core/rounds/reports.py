@@ -41,7 +41,7 @@ def losses_of(world: World, models: list[Tree], ids: list[int]) -> Tensor:
 
 
 class Reports:
-    """Where clients' reports hang from one round to the next."""
+    """Clients' reports, kept from one round to the next."""
 
     def __init__(self, world: World, exchange: Exchange):
         self.world, self.exchange = world, exchange

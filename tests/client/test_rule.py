@@ -68,7 +68,7 @@ def test_what_a_rule_did_not_say_is_refused(small_world, engine, finish, message
 
 
 def test_a_rule_that_is_combined_stays_whole(small_world):
-    """MOON's loss and memory go together, wherever they are taken."""
+    """MOON's loss and state go together, wherever they are taken."""
     taken = fl.compose(GONE, rule="moon", weigh="feddisco", server="fedavgm")
     assert taken.rule == fl.moon().rule and taken.training == GONE
     history = fl.federate(small_world, taken, 2)

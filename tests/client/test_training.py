@@ -1,4 +1,4 @@
-"""Schedules and augmentation, and what `Local` refuses."""
+"""Schedules and augmentation, and what `Training` refuses."""
 
 import pytest
 import torch

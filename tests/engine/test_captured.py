@@ -1,7 +1,7 @@
-"""The captured stage: without a CUDA device by calling the step, with one by a graph.
+"""The captured cohort: without a CUDA device by calling the step, with one by a graph.
 
 What only a graph can get wrong is tested on the device; that nothing moves, that the
-cohort is copied to where it was, that finished clients rest, and that a stage can be
+cohort is copied to where it was, that finished clients rest, and that it can be
 used again, is tested everywhere.
 """
 
@@ -68,7 +68,7 @@ def sending(given_, rule):
 
 
 def in_order(sizes_):
-    """Clients come to a stage with the most samples first."""
+    """Clients come with the most samples first."""
     return sorted(sizes_, reverse=True)
 
 

@@ -204,7 +204,7 @@ def test_disco_goes_with_every_base_method(small_world, name):
 def test_a_rule_without_its_server_is_refused():
     with pytest.raises(fl.InputError, match="needs c, which server=average does"):
         replace(fl.scaffold(), server=fl.fedavg().server)
-    with pytest.raises(fl.InputError, match="needs change, which the local rule"):
+    with pytest.raises(fl.InputError, match="needs change, which the rule"):
         replace(fl.fedavg(), server=fl.scaffold().server)
 
 

@@ -78,7 +78,7 @@ def test_three_papers_in_one_run(place):
         ({"options": {"weigh": {"a": 1}}}, "options for weigh: nothing was chosen"),
         ({"weigh": "feddisco", "options": {"weigh": {"c": 1}}}, "weigh=feddisco: "),
         ({"rule": "fedimpro", "server": "fedlaw"}, "does not send: choose both"),
-        ({"rule": "fedavg", "server": "scaffold"}, "which the local rule does not"),
+        ({"rule": "fedavg", "server": "scaffold"}, "which the rule does not"),
         ({"personal": "pfedme"}, "choose rule=pfedme"),
         ({"groups": "local", "weigh": "feddisco"}, "leaves every client alone"),
     ],
