@@ -270,6 +270,13 @@ def test_every_public_function_says_what_it_is(name):
             assert ast.get_docstring(node), f"{name}.{node.name}"
 
 
+@pytest.mark.parametrize("name", [n for n in CORE if ".methods." not in n])
+def test_no_module_is_named_like_a_function_of_its_own(name):
+    """But in methods/: both have the paper's name, and neither hides the other."""
+    defined = [n.name for n in MODULES[name].body if isinstance(n, ast.FunctionDef)]
+    assert name.split(".")[-1] not in defined
+
+
 @pytest.mark.parametrize("name", [n for n in MODULES if n.endswith(".__init__")])
 def test_no_module_is_hidden_behind_a_name_that_its_room_exports(name):
     here = name.removesuffix(".__init__")

@@ -18,7 +18,7 @@ from pathlib import Path
 from fedlab_core.data.builtin import digits, letters
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.files import read, write
-from fedlab_core.data.obtain import obtain as _obtain
+from fedlab_core.data.obtain import obtain_file as _obtain
 from fedlab_core.data.sources import SOURCES as _SOURCES
 from fedlab_core.errors import InputError, require
 

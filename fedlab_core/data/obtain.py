@@ -11,7 +11,7 @@ from fedlab_core.data.sources import SOURCES, Source
 from fedlab_core.errors import InputError
 
 
-def obtain(name: str, path: Path) -> None:
+def obtain_file(name: str, path: Path) -> None:
     """Make the file at `path`; whatever fails, nothing half-made stays behind."""
     source = SOURCES[name]
     shelf = path.parent / "archives"

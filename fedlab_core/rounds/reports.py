@@ -13,7 +13,7 @@ from fedlab_core.tree import Tree, repeat, stack, take
 _NOISE = 5  # what a client's key is for, beside the engine's
 
 
-def reports(
+def reported(
     world: World, exchange: Exchange, cohort: list[Client], states: Tree
 ) -> Tree:
     """What clients report of these models: means, and the noise they add to them."""
@@ -53,7 +53,7 @@ class Reports:
         """What is shared with the participants, and what they answered for it."""
         exchange = self.exchange
         if exchange.when == "before":
-            answers = reports(self.world, exchange, cohort, start)
+            answers = reported(self.world, exchange, cohort, start)
             known = {k: take(answers, row) for row, k in enumerate(ids)}
         else:
             answers, known = {}, self.known
@@ -66,7 +66,7 @@ class Reports:
             if who:
                 told = stack([known[k] for k in who])
             else:  # as many numbers as one client would tell
-                told = take(reports(self.world, exchange, cohort[:1], start), slice(0))
+                told = take(reported(self.world, exchange, cohort[:1], start), slice(0))
             shared = exchange.share(told, who, mine)
             rows |= {k: take(shared, i) for i, k in enumerate(mine)}
         return stack([rows[k] for k in ids]), answers
@@ -75,6 +75,6 @@ class Reports:
         """What the participants report of their trained models, kept for others."""
         if self.exchange.when != "after":
             return {}
-        told = reports(self.world, self.exchange, cohort, states)
+        told = reported(self.world, self.exchange, cohort, states)
         self.known |= {k: take(told, row) for row, k in enumerate(ids)}
         return told
