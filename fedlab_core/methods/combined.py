@@ -62,10 +62,8 @@ def compose(
         parts[choice] = getattr(donor, choice)
         names.append(donor.name)
     kept = parts["personal"].kept if "personal" in parts else None
-    require(
-        kept is None or personal == rule,
-        f"personal={personal} is kept by its own rule: choose rule={personal}",
-    )
+    text = f"personal={personal} is kept by its own rule: choose rule={personal}"
+    require(kept is None or personal == rule, text)
     return replace(base, name=" + ".join(dict.fromkeys(names)), **parts)
 
 

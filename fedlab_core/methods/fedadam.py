@@ -10,7 +10,6 @@ Algorithm: Alg. 2 -> `ServerAdam`.
 Deviations from the paper:
 1. The defaults (.9, .99, 1e-5) are those of FedLAW's code; m and v start at 0 and are
    not corrected for it.
-2. BatchNorm's statistics are averaged.
 """
 
 from dataclasses import dataclass

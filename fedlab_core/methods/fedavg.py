@@ -10,7 +10,8 @@ Algorithm: Alg. 1, server -> `average` with `BySize`; client update -> `Training
 
 Deviations from the paper:
 1. The weights are renormalised over the round's participants, as everyone does.
-2. A BatchNorm's running statistics are averaged with the same weights.
+2. A BatchNorm's running statistics are averaged with the same weights, here and
+   wherever a method's module says nothing else.
 """
 
 from dataclasses import dataclass

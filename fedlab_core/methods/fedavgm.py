@@ -10,7 +10,6 @@ Algorithm: the server's step -> `Momentum`.
 Deviations from the paper:
 1. `damped=True`, the default, is v <- beta v + (1 - beta) Delta, as in FedDisco's code;
    `damped=False` is the paper's v <- beta v + Delta.
-2. BatchNorm's statistics are averaged.
 """
 
 from dataclasses import dataclass
@@ -53,7 +52,7 @@ class Momentum:
 
 
 def still(model: Tree, view: ServerView) -> ServerState:
-    """v = 0."""
+    """What the server remembers of every parameter is 0."""
     names = sorted(view.parameters)
     return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
 

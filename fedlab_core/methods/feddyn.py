@@ -31,8 +31,9 @@ from torch import Tensor
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
+from fedlab_core.methods.fedavgm import still
 from fedlab_core.methods.fedprox import apart
-from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
+from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
 
@@ -89,11 +90,6 @@ class DynamicLaw:
             far = (far + 1e-24).sqrt()  # of no distance, the gradient is then 0
         pull = self.mu * (inner(params, h) + far / 2)
         return cross_entropy(net, params, batch, given) + pull
-
-
-def still(model: Tree, view: ServerView) -> ServerState:
-    """h = 0."""
-    return ServerState(model, {n: torch.zeros_like(model[n]) for n in view.parameters})
 
 
 def recentred(now: Gathered) -> ServerState:

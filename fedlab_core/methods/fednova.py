@@ -12,7 +12,6 @@ weights fit in: FedDisco's p_k replaces n_k before tau_eff is computed, as in it
 Deviations from the paper:
 1. `momentum=None` takes a_i = tau_i, as FedDisco's and FedCollab's codes do even where
    clients use momentum; a number takes the paper's a_i for that local momentum.
-2. BatchNorm's statistics are averaged with the weights.
 """
 
 from dataclasses import dataclass

@@ -53,11 +53,7 @@ def heterogeneity_coherence(
     """
     local, overall = _distributions(counts, counts.sum(0))
     chosen = local if members is None else local[torch.as_tensor(members)]
-    require(
-        weights.shape == (len(chosen),),
-        f"weights must be one number for each of {len(chosen)} members, "
-        f"not of shape {tuple(weights.shape)}",
-    )
+    check_weights(weights, len(chosen))
     cohort = weights.to(local) @ chosen
     return F.cosine_similarity(cohort, overall, dim=0)
 
@@ -81,15 +77,16 @@ def weight_correlations(weights: Tensor, counts: Tensor) -> dict[str, float]:
 
     Paper: FedLAW Table 11.
     """
-    clients = len(counts)
-    require(
-        weights.shape == (clients,),
-        f"weights must be one number for each of {clients} clients, "
-        f"not of shape {tuple(weights.shape)}",
-    )
+    check_weights(weights, len(counts))
     size, degree = counts.sum(1).double(), heterogeneity_degree(counts)
     factors = {"size": size, "degree": degree, "product": size * degree}
     return {name: _pearson(weights.double(), v) for name, v in factors.items()}
+
+
+def check_weights(weights: Tensor, clients: int) -> None:
+    """Refuse what is not one weight a client."""
+    one_each = f"weights must be one number for each of {clients} clients, not of shape"
+    require(weights.shape == (clients,), f"{one_each} {tuple(weights.shape)}")
 
 
 def _pearson(a: Tensor, b: Tensor) -> float:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.errors import require
+from fedlab_core.metrics.labels import check_weights
 from fedlab_core.tree import Tree, flatten, norm
 
 
@@ -57,16 +57,8 @@ def shrinking(
     g is the weighted sum of the clients' updates. Paper: FedLAW Eq. (4).
     """
     moves = flatten(start) - flatten(states, True)
-    _check_weights(weights, len(moves))
+    check_weights(weights, len(moves))
     step = torch.linalg.vector_norm(weights.to(moves) @ moves)
     return Balance(
         abs(gamma * server_lr) * float(step), abs(1 - gamma) * float(norm(start))
-    )
-
-
-def _check_weights(weights: Tensor, clients: int) -> None:
-    require(
-        weights.shape == (clients,),
-        f"weights must be one number for each of {clients} clients, "
-        f"not of shape {tuple(weights.shape)}",
     )

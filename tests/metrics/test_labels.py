@@ -69,7 +69,7 @@ def test_no_correlation_without_variation():
 
 
 def test_weights_of_another_length_are_refused():
-    with pytest.raises(InputError, match="one number for each of 2 members"):
+    with pytest.raises(InputError, match="one number for each of 2 clients"):
         heterogeneity_coherence(COUNTS, torch.ones(3), [0, 1])
     with pytest.raises(InputError, match="one number for each of 3 clients"):
         weight_correlations(torch.ones(2), COUNTS)
