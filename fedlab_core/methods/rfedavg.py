@@ -6,26 +6,31 @@ Data" (ICDE 2023).
 Symbols: phi -> `Net.features`; delta^k -> "delta" of what a client reports; the target
 of client k -> "target" of its broadcast; lambda -> `lam`; d -> as many numbers.
 
-Algorithm: Alg. 1 (rFedAvg) -> `Regularised` with `others` of means taken after
+Algorithm: Alg. 1 (rFedAvg) -> `Regularised` with `Others` of means taken after
 training; Alg. 2 (rFedAvg+) -> the same with means taken before, under the new model.
 
 Deviations from the paper:
-1. `form="paper"`, the default, takes delta over all of a client's samples, and a
-   client's target leaves itself out. `form="code"` takes it over one mini-batch, and in
-   rFedAvg+ every client's target is the mean of all participants, itself included.
+1. `form="paper"`, the default, takes delta over all of a client's samples, and a target
+   leaves its client out. `form="code"` takes it over one mini-batch, and rFedAvg+'s
+   target is the mean of all participants. Both algorithms are written for everyone
+   taking part. Where a part does, rFedAvg's targets are of all who ever reported, each
+   its last, as Alg. 1 keeps a delta of every client; in the code's form, of those
+   who take part now.
 2. In both algorithms the local mean in the loss is the mini-batch's, as in the code.
 3. rFedAvg's sum of squared distances to the others' deltas is computed as the distance
    to their mean and their spread around it: the same number, and d numbers to send.
    `bytes` of the history counts what the paper's form would send only in rFedAvg+.
-4. A client whose group has nobody else that has reported has no target: the term is 0.
+4. Without a target the term is 0: nobody else has reported. The code begins rFedAvg
+   with means under a network that each client draws for itself.
 5. Features are those before the last layer, after their activation.
 6. `noise` is the standard deviation of what is added to a delta; the paper's is
    sigma_2 C_0 / L, with `clip` = C_0 and L samples. Its code does not clip.
+7. Clients count equally, as in the code, in either form; the paper weighs them by p_k:
+   `replace(rfedavg(), weigh=BySize())`.
 """
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from fedlab_core.client import (
@@ -40,7 +45,7 @@ from fedlab_core.client import (
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Method
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, stack
 
 
 def delta(net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree:
@@ -68,23 +73,19 @@ class Others:
     """To each of `ids`: the mean delta of the others, and their spread around it."""
 
     own: bool = False  # the mean of all, oneself included
+    present: bool = False  # of those alone who take part now
 
     def __call__(self, known: Tree, who: list[int], ids: list[int]) -> Tree:
-        rows = known["delta"]
-        targets, spreads, there = [], [], []
+        rows, told = known["delta"], []
+        asked = set(ids if self.present else who)
         for k in ids:
-            here = [i for i, j in enumerate(who) if self.own or j != k]
-            mean = rows[here].mean(0) if here else rows.new_zeros(rows.shape[1])
-            around = (rows[here] - mean).square().sum(1).mean() if here else 0.0
-            targets.append(mean)
-            spreads.append(torch.as_tensor(around, dtype=rows.dtype))
-            there.append(rows.new_tensor(float(bool(here))))
-        spread = torch.stack(spreads).to(rows)
-        return {
-            "target": torch.stack(targets),
-            "around": spread,
-            "there": torch.stack(there),
-        }
+            count = [j in asked and (self.own or j != k) for j in who]
+            here = rows[[i for i, counts in enumerate(count) if counts]]
+            zero, there = rows.new_zeros(()), rows.new_tensor(float(len(here) > 0))
+            mean = here.mean(0) if len(here) else zero.expand(rows.shape[1])
+            around = (here - mean).square().sum(1).mean() if len(here) else zero
+            told.append({"target": mean, "around": around, "there": there})
+        return stack(told)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def rfedavg(
     known = form in ("paper", "code")
     require(known, f"unknown form {form!r}: choose from paper, code")
     training, code = training or Training(), form == "code"
-    share = Others(own=plus and code)
+    share = Others(own=plus and code, present=code)
     batch = training.batch_size if code else None
     of = delta if clip is None else Clipped(clip)
     exchange = Exchange(of, "before" if plus else "after", share, batch, noise)

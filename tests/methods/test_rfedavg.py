@@ -32,6 +32,17 @@ def test_equals_the_plain_version(small_world, participants, engine):
     agree(ours, plain.run(*s.start, *s.sgd, s.equal, 0.3))
 
 
+@pytest.mark.parametrize("make, run", [
+    (fl.rfedavg, plain.run), (fl.rfedavg_plus, plain.run_plus)
+])  # fmt: skip
+def test_clients_count_equally_or_by_size_as_in_the_paper(small_world, make, run):
+    s, method = setting(small_world, LOCAL, 3), make(LOCAL, lam=0.3)
+    assert method.weigh == make(LOCAL, form="code").weigh == fl.Equal()
+    ours = played(small_world, replace(method, weigh=fl.BySize()), 3)
+    agree(ours, run(*s.start, *s.sgd, s.by_size, 0.3))
+    differ(ours, played(small_world, method, 3))
+
+
 def test_plus_as_in_the_code_equals_the_plain_version(small_world):
     """delta over one mini-batch, and everyone's target the mean of all."""
     s = setting(small_world, LOCAL, 3)
@@ -45,6 +56,30 @@ def test_plus_as_in_the_code_equals_the_plain_version(small_world):
     agree(played(small_world, method, 3), want)
 
 
+def test_as_in_the_code_only_those_who_take_part_are_targets(small_world):
+    """The plain version asks them at a round's start, for what ours told at its end."""
+    rounds, s = 5, setting(small_world, LOCAL, 3, rounds=5)
+
+    def last(k, t):
+        return max(r for r in range(t) if k in s.participants[r])
+
+    def sample(k, t):
+        mine = torch.arange(len(s.clients[k][1]))
+        return _some(Client(mine, (SEED, last(k, t), k)), LOCAL.batch_size)
+
+    def noise(k, t, shape):
+        key = fold(keys_of(torch.tensor([[SEED, last(k, t), k]])), 5)
+        return 0.4 * normal(key, shape.numel())[0].float().view(shape)
+
+    before = [set(s.participants[t - 1]) for t in range(1, rounds)]
+    absent = [b - set(s.participants[t + 1]) for t, b in enumerate(before)]
+    assert any(absent), "somebody who has reported is to be absent"
+    for level, own in ((0.0, None), (0.4, noise)):
+        method = fl.rfedavg(LOCAL, lam=0.3, form="code", noise=level)
+        want = plain.run(*s.start, *s.sgd, s.equal, 0.3, sample, own)
+        agree(played(small_world, method, 3, rounds=rounds), want)
+
+
 def test_others_by_hand():
     """delta = 0, 3 and 6. The others of the first: mean 4.5, and each 1.5 away."""
     known = {"delta": torch.tensor([[0.0], [3.0], [6.0]])}
@@ -55,6 +90,9 @@ def test_others_by_hand():
     alone = Others()({"delta": torch.ones(1, 2)}, [4], [4])
     assert alone["target"].tolist() == [[0, 0]] and alone["there"].tolist() == [0]
     assert Others(own=True)(known, [4, 5, 6], [4])["target"].item() == 3.0
+    here = Others(present=True)(known, [4, 5, 6], [4, 6, 9])
+    assert here["target"].flatten().tolist() == [6.0, 0.0, 3.0]
+    assert here["around"].tolist() == [0.0, 0.0, 9.0]
 
 
 def test_both_pull_alike_where_their_deltas_agree(small_world):

@@ -20,14 +20,15 @@ RFEDAVG = (
     Difference(
         "rfedavg",
         "rFedAvg's means",
-        "over all samples of a client",
-        "over one mini-batch",
+        "over all samples of a client; of all clients, for everyone takes part",
+        "over one mini-batch; of those alone who take part in the round",
         "rfedavg(form=)",
         **pair(
             "rfedavg",
             {"options": {"form": "paper"}},
             {"options": {"form": "code"}},
             method("rfedavg", lam=0.03),
+            {"participants": 5},
         ),
     ),
     Difference(
