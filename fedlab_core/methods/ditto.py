@@ -8,10 +8,14 @@ Symbols: lambda -> `lam`; v_k -> the model kept beside the group's.
 Algorithm: Alg. 1 -> `Personal(own_model=...)` with `Tied`.
 
 Deviations from the paper:
-1. Who has not taken part yet is judged by the group's model.
+1. Alg. 1 is given the first v_k and does not say what they are: `begin="first"`, the
+   default, takes w^0 for everyone. In FedCollab's code the v_k of a client that first
+   takes part late is the group's model of that round: `begin="group"`.
+2. Who has not taken part yet is judged by the group's model.
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from torch import Tensor
 
@@ -38,9 +42,15 @@ class Tied:
         )
 
 
-def ditto(training: Training | None = None, lam: float = 1.0) -> Method:
+def ditto(
+    training: Training | None = None,
+    lam: float = 1.0,
+    begin: Literal["first", "group"] = "first",
+) -> Method:
     """FedAvg, and beside it a model of each client's own that stays near it."""
     require(lam >= 0, f"lam must be 0 or more, not {lam}")
     method = fedavg(training, name="Ditto")
-    own = Personal("beside", own_model=Rule(loss=Tied(lam)))
+    known = begin in ("first", "group")
+    require(known, f"begin must be first or group, not {begin!r}")
+    own = Personal("beside", own_model=Rule(loss=Tied(lam)), own_begin=begin)
     return replace(method, personal=own)

@@ -12,6 +12,7 @@ SCAFFOLD with FedDisco's weights.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from fedlab_core import renamed
 from fedlab_core.client.rule import Rule
@@ -32,14 +33,16 @@ class Personal:
 
     `adapt` is how it trains a copy of the group's model before that is judged;
     `own_model` is the rule of a model of the client's own, which trains in every round
-    from where it was, and is sent the group's model as "round.NAME"; `kept` names a
-    model in the client's state.
+    from where it was, and is sent the group's model as "round.NAME"; it begins as the
+    run's first model, or as the group's of then (`own_begin`); `kept` names a model in
+    the client's state.
     """
 
     name: str
     adapt: Training | None = None
     own_model: Rule | None = None
     kept: str | None = None
+    own_begin: Literal["first", "group"] = "first"
 
 
 nothing = Personal("nothing")

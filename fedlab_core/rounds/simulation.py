@@ -194,6 +194,8 @@ class _Simulation:
         """Train the participants' own models, beside the group's."""
 
         def begin(places: list[int]) -> Tree:
+            if self.method.personal.own_begin == "group":
+                return take(given.start, places)
             return repeat(self.first, len(places))
 
         kept = self.own_models.recall(ids, begin)

@@ -1,5 +1,6 @@
 """Personal models: the plain versions, what is judged and when."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,10 @@ import pytest
 import torch
 
 import fedlab_core as fl
+from fedlab_core import Run
+from fedlab_core.engine import train
 from fedlab_core.errors import InputError
+from fedlab_core.rounds.simulation import _Simulation
 from fedlab_core.tree import stack, subtree
 from tests.methods.plainly import LOCAL, agree, differ, played, setting
 from tests.reference import personal as plain
@@ -83,6 +87,35 @@ def test_ditto(small_world):
         assert row["accuracy"] == pytest.approx(got, abs=2e-3)
 
 
+def own_models_of(run):
+    """What clients keep beside the group's model when a run is over."""
+    w, simulation = run.world, _Simulation(run)
+    for t in range(run.rounds):
+        play, trained = simulation.round(t), None
+        with suppress(StopIteration):
+            while True:
+                ask = play.send(trained)
+                how = (ask.cohort, ask.given, ask.training, ask.rule)
+                trained = train(w.model, w.x, w.y, *how)
+    return simulation.own_models.of
+
+
+@pytest.mark.parametrize("begin, plainly", [("first", "first"), ("group", "server")])
+def test_dittos_own_models_begin_where_they_are_told(small_world, begin, plainly):
+    """Two of six take part, some for the first time when the model has moved."""
+    rounds, s = 4, setting(small_world, LOCAL, 2, rounds=4)
+    drawn = [set(ids) for ids in s.participants]
+    late = (drawn[2] | drawn[3]) - (drawn[0] | drawn[1])
+    assert late
+    want = plain.ditto(*s.start, *s.sgd, s.by_size, s.batches, 0.7, plainly)
+    method = fl.ditto(LOCAL, lam=0.7, begin=begin)
+    own_models = own_models_of(Run(small_world, method, rounds, 7, 2))
+    assert late < own_models.keys()
+    for k, own in own_models.items():
+        for n, v in want[-1].clients["model"][k].items():
+            torch.testing.assert_close(own[n], v, rtol=1e-4, atol=1e-5)
+
+
 def test_a_tie_that_strong_is_the_groups_model(small_world):
     """Ditto with a large lambda ends at x, with none trains alone."""
     tied = replace(BARE, lr=0.001)
@@ -133,3 +166,5 @@ def test_misuse():
         fl.finetune(steps=0)
     with pytest.raises(InputError, match="lam must be above 0"):
         fl.pfedme(lam=0.0)
+    with pytest.raises(InputError, match="begin must be first or group, not 'last'"):
+        fl.ditto(begin="last")  # type: ignore[arg-type]

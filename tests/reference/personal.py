@@ -184,22 +184,29 @@ def ditto(
     weights: Weights,
     personal: Batches,
     lam: float = 1.0,
+    begin: str = "first",
 ) -> list[Round]:
     """Ditto (Li et al. 2021, Algorithm 1): FedAvg, and beside it one's own model v_k.
 
     A participant also trains v_k, over the batches `personal(k, t)`, on
-    f(v) + lam/2 ||v - x||^2 with x the server's model at the start of the round. All
-    v_k start as the first model.
+    f(v) + lam/2 ||v - x||^2 with x the server's model at the start of the round. v_k
+    starts as the "first" model there was, or as the "server"'s at the start of the
+    round in which its client first takes part. Before that round, client state "model"
+    is the server's new model, by which the client is judged.
     """
     server = deepcopy(model)
-    own = [deepcopy(model) for _ in clients]
+    own: list[nn.Module | None] = [None for _ in clients]
     sgd = (lr, momentum, weight_decay)
     history = []
     for t in range(rounds):
         pull, trained = proximal(parameters(server), lam / 2), []
         for k in participants[t]:
             trained.append(train(server, clients[k], batches(k, t), *sgd))
-            own[k] = train(own[k], clients[k], personal(k, t), *sgd, pull)
+            v = own[k]
+            if v is None:
+                v = model if begin == "first" else server
+            own[k] = train(v, clients[k], personal(k, t), *sgd, pull)
         server = averaged(server, trained, weights(t, participants[t]))
-        history.append(Round(state(server), {}, {"model": [state(v) for v in own]}))
+        judged = [state(server if v is None else v) for v in own]
+        history.append(Round(state(server), {}, {"model": judged}))
     return history
