@@ -82,10 +82,9 @@ def halves(world: World, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
     which the labels are as frequent as in all that the client has.
     """
     smallest = int(world.counts.sum(1).min())
+    few = f"every client needs 2 samples or more, but one has {smallest}: its samples"
     require(
-        smallest >= 2,
-        f"every client needs 2 samples or more, but one has {smallest}: its samples "
-        "are split into one part to train on and one to judge by",
+        smallest >= 2, f"{few} are split into one part to train on, one to judge by"
     )
     labels, parts = world.y.cpu(), []
     for k in range(len(world)):

@@ -50,7 +50,6 @@ def ditto(
     """FedAvg, and beside it a model of each client's own that stays near it."""
     require(lam >= 0, f"lam must be 0 or more, not {lam}")
     method = fedavg(training, name="Ditto")
-    known = begin in ("first", "group")
-    require(known, f"begin must be first or group, not {begin!r}")
+    require(begin in ("first", "group"), f"begin must be first or group, not {begin!r}")
     own = Personal("beside", own_model=Rule(loss=Tied(lam)), own_begin=begin)
     return replace(method, personal=own)

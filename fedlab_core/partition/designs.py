@@ -46,18 +46,11 @@ def niid2(
     wanted = demand.sum(axis=0)
     there = np.bincount(labels, minlength=total)
     unit = int((there[wanted > 0] // wanted[wanted > 0]).min())
-    require(
-        unit >= 1, f"{len(labels)} samples are too few for {clients} NIID-2 clients"
-    )
-    rng = np.random.default_rng(seed)
-    held: list[list[np.ndarray]] = [[] for _ in range(clients)]
-    for c in range(total):
-        mine = rng.permutation(np.flatnonzero(labels == c))
-        ends = np.cumsum(unit * demand[:, c])
-        for k, part in enumerate(np.split(mine[: ends[-1]], ends[:-1])):
-            held[k].append(part)
+    few = f"{len(labels)} samples are too few for {clients} NIID-2 clients"
+    require(unit >= 1, few)
+    held = designed(labels, unit * demand, seed=seed).indices
     asked = {"biased": biased, "unbiased": unbiased, "classes_each": classes_each}
-    return make("niid2", {**asked, "seed": seed}, [np.concatenate(h) for h in held])
+    return make("niid2", {**asked, "seed": seed}, held)
 
 
 def designed(labels: np.ndarray, counts: np.ndarray, *, seed: int = 0) -> Partition:

@@ -66,10 +66,8 @@ def long_tail_sizes(
     share = rho ** (-np.arange(clients) / max(clients - 1, 1))
     sizes = np.floor(share / share.sum() * len(labels)).astype(int)
     sizes[: len(labels) - sizes.sum()] += 1
-    require(
-        bool(sizes[-1] >= 1),
-        f"rho = {rho:g} leaves no sample for client {clients - 1}: ask for less",
-    )
+    few = f"rho = {rho:g} leaves no sample for client {clients - 1}: ask for less"
+    require(bool(sizes[-1] >= 1), few)
     order = np.random.default_rng(seed).permutation(len(labels))
     asked = {"clients": clients, "rho": rho, "seed": seed}
     return make("long_tail_sizes", asked, np.split(order, np.cumsum(sizes)[:-1]))
