@@ -11,14 +11,19 @@ Algorithm: Alg. 1, l. 10 -> `correct`; l. 12, option II -> `renew`; l. 16 and 17
 `Controlled`.
 
 Deviations from the paper:
-1. Control variates start at zero, for the server and for every client.
+1. Control variates start at zero, for the server and for every client; in FedDisco's
+   code they start as the parameters of a random network.
 2. `after=True` adds the correction to the step after momentum and weight decay, as
    FedDisco's code does; by default it is part of the gradient, hence of the momentum.
 3. The models are averaged with the method's weights; the default is the paper's plain
    mean. c moves by |S|/N of the mean change whatever the weights; `factor=False` leaves
    |S|/N out, as FedImpro's code does, which makes c too large by N/|S|.
+4. Option II takes a step to be eta_l times a gradient. Momentum m makes A of it, up to
+   1 / (1 - m), and c_i - c is multiplied by 1 - A in a round: from m = 1/2 on it may
+   grow without end. With `after=True` it does not; else `scaffold` warns.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -100,6 +105,10 @@ def scaffold(
     factor: bool = True,
 ) -> Method:
     """FedAvg with control variates; `lr` is the server's."""
+    momentum = training.momentum if training else 0.0
+    if momentum > 0.5 and not after:
+        text = f"momentum={momentum} may let SCAFFOLD's corrections grow without end"
+        warnings.warn(f"{text}: use 0.5 or less, or after=True", stacklevel=2)
     rule = Rule(
         gradient=None if after else correct,
         push=difference if after else None,

@@ -5,6 +5,7 @@ of the package. Full and partial participation, both engines.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -156,6 +157,31 @@ def test_reduces_to_fedavg(small_world, name):
     for a, b in zip(ours, base, strict=True):
         for n, v in a.after.items():
             assert float((v - b.after[n]).abs().max()) < 1e-6
+
+
+@pytest.mark.parametrize("momentum, after", [(0.9, False), (0.5, False), (0.9, True)])
+def test_scaffolds_corrections_grow_with_much_momentum_unless_after(
+    small_world, momentum, after
+):
+    """By hand, with steps so short that gradients g_k stay as they are.
+
+    d = c_k - c becomes d + A (g_k - g - d), A the mean of (1 - m^t) / (1 - m) over the
+    K steps t of a round: what d is off by is multiplied by 1 - A. With `after`, d is
+    A (g_k - g) from the first round on.
+    """
+    local = fl.Training(lr=1e-4, iterations=20, batch_size=500, momentum=momentum)
+    grows = momentum > 0.5 and not after
+    warned = r"momentum=0.9 may let .* grow without end: use 0.5 or less, or after=True"
+    with pytest.warns(UserWarning, match=warned) if grows else nullcontext():
+        method = fl.scaffold(local, after=after)
+    seen = played(small_world, method, None, rounds=5)
+    owns = [tree.flatten(tree.subtree(r.kept, "own"), True) for r in seen]
+    size = [float((own - own.mean(0)).norm()) for own in owns]
+    A = sum((1 - momentum**t) / (1 - momentum) for t in range(1, 21)) / 20
+    if grows:
+        assert size[4] / size[3] == pytest.approx(A - 1, rel=0.1) and A > 5
+    else:
+        assert max(size) <= 1.02 * size[0]
 
 
 def test_scaffolds_variates_after_one_round(small_world):

@@ -88,6 +88,7 @@ def test_fedimpros_settings_are_what_they_are_called():
     pushed = at("fedimpro/table6", "SCAFFOLD", "SVHN, a=0.1, E=1, K=100")
     local = pushed.settings["paper"].local
     assert (local["momentum"], local["lr"], local["epochs"]) == (0.9, 0.001, 1)
+    assert pushed.settings["paper"].options == {"factor": False, "after": True}
     noisy = at("fedimpro/table7", "FedImpro", "σ=0.05").settings
     assert all(s.options["noise"] == 0.05 for s in noisy.values())
     many = at("fedimpro/table11", "FedAvg", "a=0.1, E=1, 20 of 100").settings["paper"]

@@ -79,10 +79,15 @@ FEDDISCO = (
     Difference(
         "feddisco",
         "where SCAFFOLD corrects",
-        "the gradient is corrected",
+        "the gradient is corrected (run with momentum .5: above it, that may diverge)",
         "the step is, after momentum and weight decay",
         "scaffold(after=)",
-        **pair("uneven", method("scaffold"), method("scaffold", after=True)),
+        **pair(
+            "uneven",
+            method("scaffold"),
+            method("scaffold", after=True),
+            local(momentum=0.5),
+        ),
     ),
     Difference(
         "feddisco",
