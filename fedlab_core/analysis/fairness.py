@@ -61,16 +61,12 @@ def head_middle_tail(
     """
     accuracy, held = _vector(per_class), _vector(counts)
     classes = len(accuracy)
-    require(
-        accuracy.shape == held.shape and accuracy.ndim == 1 and classes >= 3,
-        "per_class and counts must be one number for each of 3 or more classes, "
-        f"not of shapes {accuracy.shape} and {held.shape}",
-    )
+    sound = accuracy.shape == held.shape and accuracy.ndim == 1 and classes >= 3
+    need = "per_class and counts must be one number for each of 3 or more classes"
+    require(sound, f"{need}, not of shapes {accuracy.shape} and {held.shape}")
     first, last = round(head * classes), classes - round(tail * classes)
-    require(
-        0 < first < last < classes,
-        f"head = {head} and tail = {tail} of {classes} classes leave a group empty",
-    )
+    few = f"head = {head} and tail = {tail} of {classes} classes leave a group empty"
+    require(0 < first < last < classes, few)
     ordered = accuracy[np.argsort(-held, kind="stable")]
     parts = np.split(ordered, [first, last])
     return Frequency(*(_mean(part[~np.isnan(part)]) for part in parts))
@@ -89,17 +85,14 @@ def _vector(values: Numbers) -> np.ndarray:
 def _clients(accuracies: Numbers) -> np.ndarray:
     values = _vector(accuracies)
     sound = values.ndim == 1 and len(values) > 0
-    require(
-        sound, f"accuracies must be one number a client, not of shape {values.shape}"
-    )
+    need = "accuracies must be one number a client"
+    require(sound, f"{need}, not of shape {values.shape}")
     return values
 
 
 def _pair(acc_fl: Numbers, acc_local: Numbers) -> tuple[np.ndarray, np.ndarray]:
     together, alone = _clients(acc_fl), _clients(acc_local)
-    require(
-        together.shape == alone.shape,
-        f"acc_fl has {len(together)} clients and acc_local {len(alone)}: "
-        "give the same clients in the same order",
-    )
+    sizes = f"acc_fl has {len(together)} clients and acc_local {len(alone)}"
+    same = together.shape == alone.shape
+    require(same, f"{sizes}: give the same clients in the same order")
     return together, alone

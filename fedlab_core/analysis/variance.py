@@ -64,10 +64,8 @@ def gradient_variance(
     net = Network(model)
     low, high, fixed = _parts(net, state)
     sizes = torch.tensor([len(one) for one in indices], dtype=torch.float64)
-    require(
-        bool((sizes > 0).all()) and len(sizes) > 0,
-        "indices must give one sample or more to every client",
-    )
+    sound = bool((sizes > 0).all()) and len(sizes) > 0
+    require(sound, "indices must give one sample or more to every client")
     names = {"low": list(low), "high": list(high)}
 
     shared: Tree = {}
@@ -97,10 +95,8 @@ def _parts(net: Network, state: Tree) -> tuple[Tree, Tree, Tree]:
     low = {n: state[n] for n in learnt if n.startswith("features.")}
     high = {n: state[n] for n in learnt if n.startswith("head.")}
     other = sorted(set(learnt) - low.keys() - high.keys())
-    require(
-        bool(high) and not other,
-        "the model must be made of features and head, as those of fedlab_core.models",
-    )
+    need = "the model must be made of features and head, as those of fedlab_core.models"
+    require(bool(high) and not other, need)
     return low, high, {n: v for n, v in state.items() if n not in learnt}
 
 

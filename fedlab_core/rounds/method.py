@@ -63,11 +63,9 @@ class Method:
 
     def __post_init__(self) -> None:
         alone = self.groups is nobody and self.weigh.scalars > 0
-        require(
-            not alone,
-            f"{self.name}: weigh={self.weigh.name} compares the members of a group, "
-            "but groups=nobody leaves every client alone: use groups=everyone",
-        )
+        text = f"{self.name}: weigh={self.weigh.name} compares the members of a group"
+        text += ", but groups=nobody leaves every client alone: use groups=everyone"
+        require(not alone, text)
         unsent = set(self.rule.needs) - {*self.server.sends, *COMMON}
         require(
             not unsent,
