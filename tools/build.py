@@ -30,6 +30,9 @@ def stage(root: Path) -> None:
     to = paths.stage(root)
     shutil.rmtree(to / "book", ignore_errors=True)
     shutil.copytree(root / "book", to / "book")
+    for table in (root / "results").glob("*.csv"):  # which pages show as they are
+        (to / "results").mkdir(exist_ok=True)
+        shutil.copy(table, to / "results")
     config = yaml.safe_load((root / "_config.yml").read_text())
     if assets.assets_ready(paths.assets(root)):
         for folder in assets.SITE_FOLDERS:

@@ -2,6 +2,7 @@
 
 Citation: Chen and Chao 2021, "FedBE: Making Bayesian Model Ensemble Applicable to
 Federated Learning"; as a baseline in Li et al. 2023 (FedLAW).
+Agreement: 4e-15 with FedLAW's code (83de4b9).
 
 Symbols: u_k -> `units`.
 

@@ -2,6 +2,7 @@
 
 Citation: Lin et al. 2020, "Ensemble Distillation for Robust Model Fusion in Federated
 Learning"; as a baseline in Li et al. 2023 (FedLAW).
+Agreement: 4e-15 with FedLAW's code (83de4b9).
 
 Symbols: z_k, logits of client k's model -> rows in `mean_logits`; E_s -> `Fit.epochs`.
 

@@ -1,6 +1,7 @@
 """MOON: features like the server's, unlike those of one's own last model.
 
 Citation: Li et al. 2021, "Model-Contrastive Federated Learning".
+Agreement: 6e-10 with FedDisco's code (83de4b9).
 
 Symbols: z, z_glob, z_prev -> features under `params`, `ClientInput.start` and "last" of
 the client's state; tau -> `temperature`; mu -> `mu`.
@@ -9,7 +10,8 @@ Algorithm: Alg. 1, the local loss -> `Contrastive`; the rest is FedAvg.
 
 Deviations from the paper:
 1. z is what comes before the head, without a projection head, as in FedDisco's code.
-2. A client that takes part for the first time has no last model: the term is 0.
+2. A client that takes part for the first time has no last model: the term is 0. In
+   FedDisco's code newcomers are contrasted with a random network.
 3. One last model is kept, not several.
 """
 
