@@ -14,7 +14,7 @@ Deviations from the paper:
 1. `correction=False` leaves the gradient-correction term out, as FedDisco's code does
    by mistake: it computes the term and never adds it.
 2. alpha_k = alpha / (K n_k) with `rescale=True`, as FedDisco's code; gradients are
-   clipped at 10.
+   clipped at 10 where `Training` does not say at what.
 3. The judged model is the mean of the clients' models; clients begin from the mean plus
    the mean of all clients' drifts.
 """
@@ -107,6 +107,7 @@ def feddc(
         sends=("change",),
         needs=needs,
     )
-    training = replace(training or Training(), clip=10.0)
+    training = training or Training()
+    training = replace(training, clip=training.clip or 10.0)
     server = Server("corrected", corrected, still, sends=("g",), needs=("change",))
     return fedavg(training, Equal(), name="FedDC", server=server, rule=rule)

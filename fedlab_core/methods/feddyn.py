@@ -18,7 +18,8 @@ Two forms circulate, and both are here (`form=`):
 
 Deviations from the paper:
 1. The local objective is minimised by SGD, as everywhere.
-2. `rescale=False` uses alpha for every client instead of alpha / (K n_k).
+2. `rescale=False` uses alpha for every client instead of alpha / (K n_k). The clip of
+   10 is for a `Training` without one: what is asked for is kept.
 3. The first round's x is the first model; h and g start at zero.
 4. `squared=True` gives the "law" form the paper's squared distance.
 """
@@ -143,6 +144,6 @@ def feddyn(
     loss = Dynamic(alpha, rescale)
     rule = Rule(loss, begin=no_move, finish=add_move, needs=told)
     decay = training.weight_decay + alpha
-    training = replace(training, weight_decay=decay, clip=10.0)
+    training = replace(training, weight_decay=decay, clip=training.clip or 10.0)
     server = Server("recentred", recentred, still)
     return fedavg(training, Equal(), name="FedDyn", server=server, rule=rule)

@@ -159,6 +159,22 @@ def test_reduces_to_fedavg(small_world, name):
             assert float((v - b.after[n]).abs().max()) < 1e-6
 
 
+@pytest.mark.parametrize("make, run", [(fl.feddyn, feddyn.run), (fl.feddc, feddc.run)])
+def test_a_clip_that_is_asked_for_is_kept(small_world, make, run):
+    """Without one, 10, as in FedDisco's code."""
+    assert make(LOCAL).training.clip == 10
+    local = replace(LOCAL, clip=0.02)
+    method = make(local, alpha=0.3)
+    assert method.training.clip == 0.02
+    s = setting(small_world, local, 3)
+    more = {"correct": True} if make is fl.feddc else {}
+    want = run(*s.start, *s.sgd, s.equal, 0.3, clip=0.02, **more)
+    agree(played(small_world, method, 3), want)
+    differ(
+        played(small_world, make(LOCAL, alpha=0.3), 3), played(small_world, method, 3)
+    )
+
+
 @pytest.mark.parametrize("momentum, after", [(0.9, False), (0.5, False), (0.9, True)])
 def test_scaffolds_corrections_grow_with_much_momentum_unless_after(
     small_world, momentum, after
