@@ -38,11 +38,9 @@ class Constants:
     def __post_init__(self) -> None:
         require(self.tau >= 1, f"tau must be 1 or more, not {self.tau}")
         require(self.rounds >= 1, f"rounds must be 1 or more, not {self.rounds}")
-        require(
-            0 < self.eta * self.smoothness <= 1 / (2 * self.tau),
-            "the theorem needs 0 < eta * smoothness <= 1 / (2 tau) = "
-            f"{1 / (2 * self.tau):g}, not {self.eta * self.smoothness:g}",
-        )
+        step, most = self.eta * self.smoothness, 1 / (2 * self.tau)
+        need = f"the theorem needs 0 < eta * smoothness <= 1 / (2 tau) = {most:g}"
+        require(0 < step <= most, f"{need}, not {step:g}")
 
     @property
     def drift(self) -> float:
@@ -62,11 +60,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         sound = self.n.ndim == 1 and self.n.shape == self.d.shape and len(self.n) > 0
-        require(
-            sound,
-            f"n and d must be one number for each client, not of shapes {self.n.shape} "
-            f"and {self.d.shape}",
-        )
+        need = "n and d must be one number for each client"
+        require(sound, f"{need}, not of shapes {self.n.shape} and {self.d.shape}")
         fractions = bool((self.n >= 0).all()) and abs(self.n.sum() - 1) < 1e-6
         require(fractions, "n must be shares of 0 or more that sum to 1")
         require(bool((self.d >= 0).all()), "d must be discrepancies of 0 or more")

@@ -17,10 +17,8 @@ def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
     programming: for small samples.
     """
     a, b = _points(a), _points(b)
-    require(
-        a.shape[1] == b.shape[1],
-        f"samples of width {a.shape[1]} and {b.shape[1]} have no distance",
-    )
+    text = f"samples of width {a.shape[1]} and {b.shape[1]} have no distance"
+    require(a.shape[1] == b.shape[1], text)
     if a.shape[1] == 1:
         from scipy import stats  # as slow to load as everything else here
 

@@ -18,6 +18,9 @@ from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
+# what a row of a history comes to have, besides what was counted in its round
+OWN = ("accuracy", "loss", "method", "seed")
+
 
 @renamed.fields(homes="group_of")
 @dataclass
@@ -59,8 +62,8 @@ class Run:
     """One simulation to be played: a method in a world, for some rounds, from a seed.
 
     `participants` clients are drawn each round (all by default) from the seed alone, so
-    that every method meets the same ones. `observe` adds columns to the history: it is
-    called each round with a `Round`.
+    that every method meets the same ones. `observe` adds columns to the history, of
+    names that a round does not have itself: it is called each round with a `Round`.
     """
 
     world: World

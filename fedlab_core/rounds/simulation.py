@@ -14,12 +14,14 @@ from torch import Tensor
 from fedlab_core.client.rule import ClientInput, Rule
 from fedlab_core.engine import Client, Trained, begin_states
 from fedlab_core.engine.plan import make_plan
+from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.history import (
+    OWN,
     History,
     Round,
     Run,
@@ -135,7 +137,11 @@ class _Simulation:
                 uploads=uploads,
                 servers=list(self.servers),
             )
-            row |= run.observe(seen)
+            said, own = run.observe(seen), dict.fromkeys((*row, *OWN))
+            taken = ", ".join(name for name in own if name in said)
+            text = f"observe: {taken} is a round's own; these are: {', '.join(own)}"
+            require(not taken, text)
+            row |= said
         history.rows.append(row)
         if not is_finite(after):
             history.diverged_at = t + 1

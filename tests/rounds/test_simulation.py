@@ -51,6 +51,27 @@ def gap(a: History, b: History) -> float:
 # -- history -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["accuracy", "bytes", "round", "seed"])
+def test_an_observer_may_not_replace_what_a_round_measures(
+    small_world, small_local, name
+):
+    """In the first round, also where that is not judged."""
+    rounds = []
+
+    def look(seen):
+        rounds.append(seen.number)
+        return {"spread": 1.0, name: 0.0}
+
+    own = "round, train_loss, participants, steps, bytes, accuracy, loss, method, seed"
+    text = f"observe: {name} is a round's own; these are: {own}"
+    with pytest.raises(InputError, match=f"^{text}$"):
+        run(small_world, fedavg(small_local), 3, observe=look, judge_every=2)
+    assert rounds == [1]
+    tested = replace(small_world, tests=[torch.arange(9)] * len(small_world))
+    with pytest.raises(InputError, match="observe: spread is a round's own; these"):
+        run(tested, fedavg(small_local), 1, observe=lambda _: {"spread": 1.0})
+
+
 def test_a_history_says_which_accuracy():
     curve = [0.1, 0.6, 0.2, 0.3, 0.4, 0.5]
     h = History("made", 0, [{"round": t, "accuracy": a} for t, a in enumerate(curve)])
