@@ -91,12 +91,12 @@ def own_models_of(run):
     """What clients keep beside the group's model when a run is over."""
     w, simulation = run.world, _Simulation(run)
     for t in range(run.rounds):
-        play, trained = simulation.round(t), None
+        play = simulation.round(t)
+        ask = next(play)
         with suppress(StopIteration):
             while True:
-                ask = play.send(trained)
                 how = (ask.cohort, ask.given, ask.training, ask.rule)
-                trained = train(w.model, w.x, w.y, *how)
+                ask = play.send(train(w.model, w.x, w.y, *how))
     return simulation.own_models.of
 
 
