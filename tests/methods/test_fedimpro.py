@@ -26,6 +26,7 @@ FORMS = {
 }
 
 
+@pytest.mark.equals("fedimpro")
 @pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_the_plain_version(small_world, form, participants, engine):
