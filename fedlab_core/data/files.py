@@ -54,11 +54,8 @@ def read(path: Path) -> Dataset:
         classes=names["classes"],
         mean=mean,
         std=std,
-        owners_train=arrays.get("owners_train"),
-        owners_test=arrays.get("owners_test"),
-        targets_train=arrays.get("targets_train"),
-        targets_test=arrays.get("targets_test"),
         vocabulary=names.get("vocabulary"),
+        **{key: arrays.get(key) for key in (*_OPTIONAL, *_MORE["numbers"])},
     )
 
 
@@ -100,9 +97,8 @@ def _check_rest(path: Path, part: str, arrays: Arrays) -> None:
         if held is None:
             continue
         sound = held.shape == (n,) and np.issubdtype(held.dtype, kind)
-        sound = (
-            sound and np.isfinite(held).all() and (key == "targets" or min(held) >= 0)
-        )
+        sound = sound and np.isfinite(held).all()
+        sound = sound and (key == "targets" or min(held) >= 0)
         found = f"{held.dtype} {held.shape}"
         require(bool(sound), f"{path}: {key}_{part} are {found}, not one a sample")
 
