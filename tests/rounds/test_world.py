@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,21 @@ def test_a_world_knows_who_holds_what():
     w = world(data, Partition("by hand", {}, held), build("mlp", data.shape, 3))
     assert len(w) == 2 and w.counts.tolist() == [[2, 1, 0], [0, 0, 1]]
     assert w.classes == ("a", "b", "c")
+
+
+def test_a_data_set_loaded_again_and_again_is_kept_once():
+    """What was made of it lives as long as it does, or as a world that uses it."""
+    seen = []
+    for _ in range(20):
+        data = load("letters", n_train=60, n_test=10)
+        make = build("mlp", data.shape, 10, hidden=(8,))
+        one, two = (world(data, iid(data.y_train, k), make) for k in (2, 3))
+        assert one.x is two.x and one.x_test is two.x_test
+        seen.append(weakref.ref(one.x))
+    del one, two
+    assert sum(x() is not None for x in seen) == 1  # of the last, which is still here
+    del data
+    assert all(x() is None for x in seen)
 
 
 def _tested(tests, **asked):
