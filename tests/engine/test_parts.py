@@ -49,7 +49,7 @@ def test_what_does_not_fit_twice_ends_with_what_to_do():
     play, _ = device(1)
     with (
         pytest.warns(RuntimeWarning),
-        pytest.raises(InputError, match="3 clients do not fit .*at most 1 at once"),
+        pytest.raises(InputError, match="3 clients do not fit .*fewer participants"),
     ):
         in_parts(play, [0, 1, 2, 3, 4], 8, {})
     with pytest.raises(InputError, match="one client does not fit .*mini-batches"):
