@@ -1,5 +1,6 @@
 """Data files: one `.npz` a set, read with care and written whole or not at all."""
 
+import errno
 import tempfile
 from pathlib import Path
 
@@ -29,8 +30,11 @@ def read(path: Path) -> Dataset:
             keys = [key for key in (*need, *_OPTIONAL) if key in stored]
             arrays = {key: stored[key] for key in keys}
     except Exception as error:  # numpy and zipfile raise many kinds
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        why = "it is not plain arrays" if "pickle" in str(error) else reason(error)
         raise InputError(
-            f"{path} is not a readable data file ({reason(error)}): "
+            f"{path} is not a readable data file ({why}): "
             "delete it, and it will be downloaded again"
         ) from None
     missing = [key for key in need if key not in arrays]

@@ -1,6 +1,7 @@
 """Making a data file that is not there: by torchvision, or from published archives."""
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ def obtain_file(name: str, path: Path) -> None:
     source = SOURCES[name]
     shelf = path.parent / "archives"
     _ask_by_hand(name, source, shelf)
+    new = [p for p in (path.parent, *path.parent.parents) if not p.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".get-") as folder:
@@ -29,6 +31,10 @@ def obtain_file(name: str, path: Path) -> None:
             f"{name} is not at {path} and could not be downloaded ({reason(error)}): "
             f"put the file there{also}, or point --data or FEDLAB_DATA at its folder"
         ) from None
+    finally:
+        for folder in new:
+            with suppress(OSError):  # with something in it, it stays
+                folder.rmdir()
 
 
 def _ask_by_hand(name: str, source: Source, shelf: Path) -> None:

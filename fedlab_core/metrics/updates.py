@@ -57,16 +57,9 @@ def shrinking(
     g is the weighted sum of the clients' updates. Paper: FedLAW Eq. (4).
     """
     moves = flatten(start) - flatten(states, True)
-    _check_weights(weights, len(moves))
+    said = f"weights must be one number for each of {len(moves)} clients, not of shape "
+    require(weights.shape == (len(moves),), f"{said}{tuple(weights.shape)}")
     step = torch.linalg.vector_norm(weights.to(moves) @ moves)
     return Balance(
         abs(gamma * server_lr) * float(step), abs(1 - gamma) * float(norm(start))
-    )
-
-
-def _check_weights(weights: Tensor, clients: int) -> None:
-    require(
-        weights.shape == (clients,),
-        f"weights must be one number for each of {clients} clients, "
-        f"not of shape {tuple(weights.shape)}",
     )
