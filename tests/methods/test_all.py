@@ -10,6 +10,7 @@ from fedlab_core import METHODS, Groups, Proxy, World, tree
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods import named_rule
 from fedlab_core.models import initial_state
+from fedlab_core.rounds import play
 from tests.methods.plainly import LOCAL, judged, played
 
 # Server epochs and steps are few: what is asked here is whether it runs.
@@ -105,3 +106,37 @@ def test_combinations_no_paper_tried_work(furnished):
     assert not history.diverged and "gamma.0" in history.rows[-1]
     both = replace(fl.fedimpro(LOCAL), weigh=fl.Disco(), groups=PAIRS)
     assert not fl.federate(furnished, both, 2).diverged
+
+
+@pytest.mark.parametrize(
+    "name, options, taking_part, says",
+    [
+        ("kmeans", {"k": 7}, None, "7 clusters need 7 clients or more, not 6: use"),
+        ("fesem", {"k": 7}, None, "7 clusters need 7 clients or more, not 6: use"),
+        ("fesem", {"k": 4}, 3, "4 clusters need 4 clients or more, not 3: use"),
+        ("feddisco", {"target": (0.5, 0.5)}, None, "target must be 10 numbers"),
+    ],
+)
+def test_what_cannot_work_in_a_world_is_refused_before_anyone_trains(
+    furnished, monkeypatch, name, options, taking_part, says
+):
+    monkeypatch.setattr(play, "train", None)
+    asked = METHODS[name](LOCAL, **options)
+    with pytest.raises(fl.InputError, match=says):
+        fl.federate(furnished, asked, 2, participants=taking_part)
+
+
+@pytest.mark.parametrize("name", ["gws", "fedlaw", "feddf", "fedbe", "server-ft"])
+def test_without_a_proxy_it_is_refused_before_anyone_trains(
+    small_world, monkeypatch, name
+):
+    monkeypatch.setattr(play, "train", None)
+    with pytest.raises(fl.InputError, match="learns on data of the server"):
+        fl.federate(small_world, METHODS[name](LOCAL), 2)
+
+
+def test_as_many_clusters_as_there_are_clients(furnished):
+    for name, taking_part in (("kmeans", 2), ("fesem", 6)):
+        asked = METHODS[name](LOCAL, k=6)
+        history = fl.federate(furnished, asked, 1, participants=taking_part)
+        assert sorted(history.group_of) == list(range(6))
