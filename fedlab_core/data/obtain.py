@@ -1,5 +1,6 @@
 """Making a data file that is not there: by torchvision, or from published archives."""
 
+import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ def obtain_file(name: str, path: Path) -> None:
     source = SOURCES[name]
     shelf = path.parent / "archives"
     _ask_by_hand(name, source, shelf)
-    new = [p for p in (path.parent, *path.parent.parents) if not p.exists()]
+    new = [p for p in (path.parent, *path.parent.parents) if not os.path.exists(p)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".get-") as folder:
@@ -38,7 +39,7 @@ def obtain_file(name: str, path: Path) -> None:
 
 
 def _ask_by_hand(name: str, source: Source, shelf: Path) -> None:
-    missing = [a for a in source.archives if not (shelf / a.file).exists()]
+    missing = [a for a in source.archives if not os.path.exists(shelf / a.file)]
     if source.by_hand and missing:
         wanted = ", ".join(f"{a.file} from {a.page}" for a in missing)
         raise InputError(

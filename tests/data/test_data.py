@@ -138,6 +138,14 @@ def test_a_file_without_permission_is_not_to_be_deleted(tmp_path, monkeypatch):
         data.load("mnist", root=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["mnist", "ham10000"])
+def test_a_folder_that_cannot_be_looked_into_is_refused(tmp_path, torchvision, name):
+    """Here by a name that no file system takes; without permission, the same."""
+    with pytest.raises(InputError, match=f"{name} is .*x{{300}}") as caught:
+        data.load(name, root=tmp_path / ("x" * 300))
+    assert "\n" not in str(caught.value)
+
+
 def test_a_refused_run_leaves_no_empty_folder(tmp_path, torchvision):
     def fails(root, train, download):
         raise RuntimeError("no network")
