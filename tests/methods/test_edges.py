@@ -63,11 +63,11 @@ EDGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "take, name, last, beyond",
-    EDGES,
-    ids=lambda v: getattr(v, "__name__", None) or str(v),
-)
+NAMES = {id(entry): name for name, entry in fl.METHODS.items()}
+IDS = [f"{NAMES.get(id(e[0])) or e[0].__name__} {e[1]} {e[3]}" for e in EDGES]
+
+
+@pytest.mark.parametrize("take, name, last, beyond", EDGES, ids=IDS)
 def test_the_edge_is_taken_and_nothing_beyond(take, name, last, beyond):
     take(**{name: last})
     with pytest.raises(InputError):
