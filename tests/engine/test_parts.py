@@ -5,7 +5,10 @@ import torch
 
 from fedlab_core import InputError, Training, train
 from fedlab_core.engine import cohort as at
+from fedlab_core.engine.graphs import affordable
+from fedlab_core.engine.looped import _channels_last
 from fedlab_core.engine.parts import in_parts
+from fedlab_core.models.network import Network
 from tests.engine_cases import UNEQUAL, assert_same, problem
 
 
@@ -77,3 +80,28 @@ def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
     monkeypatch.setattr(at, "StackedCohort", Small)
     with pytest.warns(RuntimeWarning, match="6 clients do not fit"):
         assert_same(train(*given_, Training(), engine="stacked"), want, 1e-9)
+
+
+def test_a_device_is_filled_to_four_fifths(monkeypatch):
+    """Two clients take 200 bytes of 1,000 that are free and 250 that are set aside."""
+    said = {
+        "synchronize": None, "reset_peak_memory_stats": None, "memory_allocated": 50,
+        "max_memory_allocated": 250, "mem_get_info": (1_000, 9_999),
+        "memory_reserved": 300,
+    }  # fmt: skip
+    for name, value in said.items():
+        monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
+    tried, kept = [], {}
+    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
+    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
+    assert tried == [[4, 5]]  # measured once
+    assert affordable(tried.append, [4, 5], kept, ("other",)) == 2
+
+
+def test_only_convolutions_over_images_change_the_layout():
+    """It is for speed alone: elsewhere it would be work for nothing."""
+    for name, expected in (("small cnn", True), ("mlp", False)):
+        model, x, *_ = problem(name, [3])
+        network = Network(model, training=True)
+        assert _channels_last(network, x) == expected
+        assert not _channels_last(network, x.flatten(1))
