@@ -100,6 +100,8 @@ GAINS = {
     "none, of a gain": ((10, 11, 12), (10, 11, 12), 2, NOT),
     "a loss, of a gain": ((8, 9, 10), (10, 11, 12), 2, NOT),
     "a loss, as the paper says": ((8, 9, 10), (10, 11, 12), -2, REPRODUCED),
+    "a larger loss than the paper's": ((5, 6, 7), (10, 11, 12), -2, BETTER),
+    "a smaller loss than the paper's": ((7, 8, 9), (10, 11, 12), -9, TREND),
     "a gain, of a loss": ((12, 13, 14), (10, 11, 12), -2, NOT),
     # differences 1, 2, 3: 2 ± 2.484, but every one of them is above 0
     "ahead in every seed, but not clearly": ((11, 13, 15), (10, 11, 12), 2, TREND),
