@@ -68,6 +68,14 @@ def _tested(tests, **asked):
     return world(data, iid(data.y_train, 2), make, tests=tests, proxy=Proxy(**asked))
 
 
+def test_a_long_tail_leaves_the_server_one_of_the_rarest_class():
+    """Ten classes from 4 samples down to 4 / 100: 4 rho^(-c/9), rounded down, or 1."""
+    labels = np.repeat(np.arange(10), 6)
+    drawn, rest = Proxy(4, rho=100.0).draw(labels)
+    assert np.bincount(labels[drawn]).tolist() == [4, 2] + [1] * 8
+    assert sorted([*drawn, *rest]) == list(range(60))
+
+
 def test_a_proxy_takes_no_sample_that_a_client_is_tested_on():
     """Clients have the first 60 of 100: the server's come from the other 40."""
     w = _tested([np.arange(30), np.arange(30, 60)], per_class=1)
