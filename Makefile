@@ -42,7 +42,7 @@ test: $(READY) ## check everything: style, types, core, notebooks, site
 serve: ## serve _build/html on PORT (8000)
 	@test -d _build/html || { echo "error: no book yet; run 'make book'" >&2; exit 2; }
 	@echo "http://localhost:$(PORT)  (stop with Ctrl-C)"
-	@$(PYTHON) -m http.server $(PORT) --directory _build/html
+	@$(PYTHON) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks \

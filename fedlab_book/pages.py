@@ -4,12 +4,19 @@ No number in a chapter is typed: a sentence that needs one is made by `say` from
 run it stands under.
 """
 
+import html
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Markdown
+
+
+def as_text(text: object) -> str:
+    """Text from elsewhere as a sentence can hold it: no markup, whatever is in it."""
+    return re.sub(r"([^\w\s.,:;/%+=-])", r"\\\1", str(text)).replace("_", r"\_")
 
 
 def say(text: str) -> Markdown:
@@ -35,6 +42,8 @@ def table(frame: pd.DataFrame, caption: str, digits: int = 2) -> HTML:
         classes="fl-table",
         float_format=lambda v: f"{v:.{digits}f}",
     )
-    shown = shown.replace("<thead>", f"<caption>{caption}</caption>\n  <thead>", 1)
+    shown = shown.replace(
+        "<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1
+    )
     shown = shown.replace(' style="text-align: right;"', "")
     return HTML(f'<div class="fl-scroll">{shown}</div>')

@@ -82,11 +82,8 @@ def gradient_variance(
         for part, tree in parts.items():
             rows[part].append(flatten(tree).double())
     share = (sizes / sizes.sum()).to(x.device)
-    return Variance(*(_variance(torch.stack(rows[p]), share) for p in rows))
-
-
-def _variance(rows: Tensor, share: Tensor) -> float:
-    return float(share @ ((rows - share @ rows) ** 2).sum(1))
+    each = [torch.stack(rows[p]) for p in rows]
+    return Variance(*(float(share @ ((v - share @ v) ** 2).sum(1)) for v in each))
 
 
 def _parts(net: Network, state: Tree) -> tuple[Tree, Tree, Tree]:

@@ -47,6 +47,6 @@ def load(name: str, root: str | os.PathLike | None = None, **options) -> Dataset
             raise InputError(f"{name}: {error}") from None
     require(not options, f"{name} takes no options, got {', '.join(options)}")
     path = data_root(root) / f"{name}.npz"
-    if not path.exists():
+    if not os.path.exists(path):  # nor raises where it may not look
         _obtain(name, path)
     return read(path)

@@ -1,5 +1,6 @@
 """Data files: one `.npz` a set, read with care and written whole or not at all."""
 
+import errno
 import tempfile
 from pathlib import Path
 
@@ -29,8 +30,11 @@ def read(path: Path) -> Dataset:
             keys = [key for key in (*need, *_OPTIONAL) if key in stored]
             arrays = {key: stored[key] for key in keys}
     except Exception as error:  # numpy and zipfile raise many kinds
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        why = "it is not plain arrays" if "pickle" in str(error) else reason(error)
         raise InputError(
-            f"{path} is not a readable data file ({reason(error)}): "
+            f"{path} is not a readable data file ({why}): "
             "delete it, and it will be downloaded again"
         ) from None
     missing = [key for key in need if key not in arrays]
@@ -54,11 +58,8 @@ def read(path: Path) -> Dataset:
         classes=names["classes"],
         mean=mean,
         std=std,
-        owners_train=arrays.get("owners_train"),
-        owners_test=arrays.get("owners_test"),
-        targets_train=arrays.get("targets_train"),
-        targets_test=arrays.get("targets_test"),
         vocabulary=names.get("vocabulary"),
+        **{key: arrays.get(key) for key in (*_OPTIONAL, *_MORE["numbers"])},
     )
 
 
@@ -100,9 +101,8 @@ def _check_rest(path: Path, part: str, arrays: Arrays) -> None:
         if held is None:
             continue
         sound = held.shape == (n,) and np.issubdtype(held.dtype, kind)
-        sound = (
-            sound and np.isfinite(held).all() and (key == "targets" or min(held) >= 0)
-        )
+        sound = sound and np.isfinite(held).all()
+        sound = sound and (key == "targets" or min(held) >= 0)
         found = f"{held.dtype} {held.shape}"
         require(bool(sound), f"{path}: {key}_{part} are {found}, not one a sample")
 

@@ -1,6 +1,8 @@
 """Making a data file that is not there: by torchvision, or from published archives."""
 
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ def obtain_file(name: str, path: Path) -> None:
     source = SOURCES[name]
     shelf = path.parent / "archives"
     _ask_by_hand(name, source, shelf)
+    new = [p for p in (path.parent, *path.parent.parents) if not os.path.exists(p)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".get-") as folder:
@@ -29,10 +32,14 @@ def obtain_file(name: str, path: Path) -> None:
             f"{name} is not at {path} and could not be downloaded ({reason(error)}): "
             f"put the file there{also}, or point --data or FEDLAB_DATA at its folder"
         ) from None
+    finally:
+        for folder in new:
+            with suppress(OSError):  # with something in it, it stays
+                folder.rmdir()
 
 
 def _ask_by_hand(name: str, source: Source, shelf: Path) -> None:
-    missing = [a for a in source.archives if not (shelf / a.file).exists()]
+    missing = [a for a in source.archives if not os.path.exists(shelf / a.file)]
     if source.by_hand and missing:
         wanted = ", ".join(f"{a.file} from {a.page}" for a in missing)
         raise InputError(

@@ -142,12 +142,11 @@ def _joined(parts: list[Trained]) -> Trained:
 
 
 def _check(cohort, x: Tensor, engine: str, largest: int | None, precision: str) -> None:
-    known = engine == "auto" or engine in ENGINES
-    choices = ", ".join(("auto", *ENGINES))
-    require(known, f"unknown engine {engine!r}: choose from {choices}")
-    choices = ", ".join(PRECISIONS)
-    known = precision in PRECISIONS
-    require(known, f"unknown precision {precision!r}: choose from {choices}")
+    choices = ("auto", *ENGINES)
+    say = f"unknown engine {engine!r}: choose from {', '.join(choices)}"
+    require(engine in choices, say)
+    say = f"unknown precision {precision!r}: choose from {', '.join(PRECISIONS)}"
+    require(precision in PRECISIONS, say)
     there = precision != "tf32" or x.device.type == "cuda"
     require(there, "precision tf32 needs a CUDA device: use float32 or bf16 here")
     require(len(cohort) > 0, "a cohort needs at least one client")

@@ -50,8 +50,8 @@ def _halves(play: Callable[[list[int]], Result], part: list[int]) -> list[Result
         if not is_out_of_memory(error):
             raise
         raise InputError(
-            f"{half} clients do not fit in memory either: "
-            f"train at most {max(1, half // 2)} at once (largest=...)"
+            f"{half} clients do not fit in memory either: use smaller mini-batches, "
+            "a smaller network or fewer participants"
         ) from error
 
 

@@ -16,6 +16,7 @@ from fedlab_core.keys import bits_at, fold, keys_of, uniform
 
 # What a key is for.
 _ORDER, _DRAWS, _CAP, _ITERATIONS = range(4)
+_WIDTH = 64  # padding grows by as much: sums of so many are the same to the bit
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ def make_plan(clients: Sequence[Client], training: Training) -> Plan:
     """The plan of these clients; to be stacked, those with the most steps first."""
     steps = count_steps(clients, training)
     keys = keys_of(torch.tensor([c.key for c in clients]))
-    longest, size = int(steps.max()), training.batch_size
+    longest = int(steps.max())
+    most = max(len(c.indices) for c in clients)
+    size = min(training.batch_size, -(-most // _WIDTH) * _WIDTH)
     at = torch.zeros(longest, len(clients), size, dtype=torch.int64)
     real = torch.zeros(longest, len(clients), dtype=torch.int64)
     step, client, place, sample = _shuffled(

@@ -59,17 +59,18 @@ def moved(group_of: GroupOf, ids: list[int], to: GroupOf) -> GroupOf:
     return [new.get(k, home) for k, home in enumerate(group_of)]
 
 
-def check_k(k: int) -> None:
-    """Refuse less than one group."""
+def check_k(k: int, clients: int | None = None) -> None:
+    """Refuse less than one group, or more of them than the clients they are made of."""
     require(k >= 1, f"k must be 1 or more, not {k}")
+    few = f"{k} clusters need {k} clients or more, not {clients}: use a smaller k"
+    require(clients is None or clients >= k, few)
 
 
 def k_means(points: Tensor, k: int, seed: int) -> GroupOf:
     """k-means from ten seeded starts, numbered in order of the first point of each."""
     from sklearn.cluster import KMeans as Lloyd
 
-    few = f"{k} clusters need {k} clients or more, not {len(points)}"
-    require(len(points) >= k, few)
+    check_k(k, len(points))
     options: dict[str, Any] = {"n_init": 10, "random_state": seed % 2**32}
     labels = Lloyd(k, **options).fit_predict(points.double().cpu().numpy()).tolist()
     names = {label: g for g, label in enumerate(dict.fromkeys(labels))}

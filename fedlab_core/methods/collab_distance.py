@@ -152,7 +152,9 @@ def _pair_up(
     rest = [slice(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True)]
     train = torch.tensor([range(s.start - sizes[0], s.start) for s in rest])
     held = torch.cat([part for both in parts for part in both]).to(device)
-    x = _look(world.x, held, features)
+    look = features or (lambda images: images.flatten(1))
+    with torch.no_grad():
+        x = torch.cat([look(world.x[some]).float() for some in held.split(2048)])
     if standardise:
         among = x[train.flatten()]
         x = (x - among.mean(0)) / among.std(0, correction=0).clamp(min=1e-6)
@@ -173,12 +175,6 @@ def _pair_up(
         within = triangle.mT
     out = {"out": start["out.weight"][0], "shift": start["out.bias"][0]}
     return _Pairs(who, inputs, first, out, both, rest, span, within)
-
-
-@torch.no_grad()
-def _look(x: Tensor, held: Tensor, features: Features | None) -> Tensor:
-    look = features or (lambda images: images.flatten(1))
-    return torch.cat([look(x[some]).float() for some in held.split(2048)])
 
 
 def first_discriminator(width: int, classes: int, hidden: int, seed: int = 0) -> Tree:

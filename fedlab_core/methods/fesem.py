@@ -61,7 +61,8 @@ def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
     choices = ", ".join(STARTS)
     require(start in STARTS, f"unknown start {start!r}: choose from {choices}")
     if start == "kmeans":
-        return Groups("fesem", all_in_one, regroup=ToNearest(k))
+        fits = lambda _, participants: check_k(k, participants)  # noqa: E731
+        return Groups("fesem", all_in_one, regroup=ToNearest(k), fits=fits)
 
     def begin(world: World, seed: int) -> GroupOf:
         rng = np.random.default_rng([seed, 0xFE5E])

@@ -34,7 +34,7 @@ def KMeans(k: int = 4, *, training: Training | None = None, alone: int = 10) -> 
         models = trained_alone(world, training, alone, seed)
         return k_means(flatten(models, True), k, derive_seed(seed, 0x3EA25))
 
-    return Groups("kmeans", begin)
+    return Groups("kmeans", begin, fits=lambda clients, _: check_k(k, clients))
 
 
 def kmeans(

@@ -150,7 +150,10 @@ def resnet18(
     FedImpro's cut is after a stage; FedDisco's norm is "group", of 2 groups, and
     FedCollab's stem "imagenet". Paper: FedDisco App. B.1.4.
     """
-    normed, grows = _normed(norm, groups), 4 if bottleneck else 1
+    known = norm in ("batch", "group")
+    require(known, f"norm must be batch or group, not {norm!r}")
+    normed = BatchNorm if norm == "batch" else partial(nn.GroupNorm, groups)
+    grows = 4 if bottleneck else 1
     block = partial(Bottleneck, norm=normed)
     if not bottleneck:
         block = lambda a, b, stride: Residual(a, b, True, normed)  # noqa: E731
@@ -163,11 +166,6 @@ def resnet50(
 ) -> Split:
     """ResNet-50 as in torchvision; `options` are those of `resnet18`."""
     return resnet18(shape, classes, blocks=blocks, bottleneck=True, **options)
-
-
-def _normed(kind: str, groups: int) -> Norm:
-    require(kind in ("batch", "group"), f"norm must be batch or group, not {kind!r}")
-    return BatchNorm if kind == "batch" else partial(nn.GroupNorm, groups)
 
 
 def _stages(

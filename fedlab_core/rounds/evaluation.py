@@ -59,9 +59,7 @@ def _personal(
         return trained.states
     for k in everyone if personal.kept or personal.own_model else ():
         if k in kept.of:
-            mine = kept.of[k]
-            if personal.kept:
-                mine = subtree(mine, personal.kept)
+            mine = subtree(kept.of[k], personal.kept) if personal.kept else kept.of[k]
             for n, v in mine.items():
                 states[n][k] = v.to(states[n])
     return states

@@ -38,7 +38,8 @@ class Groups:
     `begin` gives the first groups. `pick` moves participants before they train, from
     the losses of all groups' models on their data. `regroup` moves clients after
     training and says from which earlier group each group goes on. With `models`, that
-    many groups begin from models of their own.
+    many groups begin from models of their own. `fits` refuses a number of clients, or
+    of participants a round, that it cannot group.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Groups:
     pick: Callable[[GroupOf, list[int], Losses], GroupOf] | None = None
     regroup: Callable[[Regrouping], tuple[GroupOf, list[int]]] | None = None
     models: int | None = None
+    fits: Callable[[int, int], None] | None = None
 
     @classmethod
     def fixed(

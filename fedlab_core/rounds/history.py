@@ -15,6 +15,7 @@ from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
+from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
@@ -83,6 +84,9 @@ class Run:
         clients, asked = len(self.world), self.participants
         fits = asked is None or 1 <= asked <= clients
         require(fits, f"participants must be 1 to {clients}, not {asked}")
+        if self.method.groups.fits:
+            self.method.groups.fits(clients, asked or clients)
+        self.method.weigh(Members.holding(self.world.counts))  # or says what is wrong
         known = self.keep in ("device", "host")
         require(known, f"keep must be device or host, not {self.keep!r}")
 

@@ -38,7 +38,8 @@ def run_all(
     wanted = {i: next(simulation) for i, simulation in enumerate(simulations)}
     done: dict[int, History] = {}
     how = {"engine": engine, "precision": precision, "kept": {}}
-    hide = _hide_progress() if progress is None else not progress
+    quiet = os.environ.get("FEDLAB_PROGRESS") == "0" or None  # None: tqdm sees itself
+    hide = quiet if progress is None else not progress
     with tqdm(total=sum(r.rounds for r in runs), disable=hide, unit="round") as bar:
         while wanted:
             answers = _train_all(runs, pools, wanted, how)
@@ -50,11 +51,6 @@ def run_all(
                     done[i] = end.value
                     del wanted[i]
     return [done[i] for i in range(len(runs))]
-
-
-def _hide_progress() -> bool | None:
-    """Hidden if FEDLAB_PROGRESS is 0; None lets tqdm see whether anyone is watching."""
-    return True if os.environ.get("FEDLAB_PROGRESS") == "0" else None
 
 
 def federate(

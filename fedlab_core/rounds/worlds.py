@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -138,20 +139,24 @@ def world_of(
     return world(scenario.data, scenario.train, make, device, tests=own, proxy=proxy)
 
 
-@lru_cache(maxsize=16)
-def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Both sets on the device: images move as bytes and are normalised there.
+_MADE: WeakKeyDictionary[Dataset, dict] = WeakKeyDictionary()
 
-    Numbers are normalised too; words stay integers.
+
+def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Both sets on the device, made once while the data set lives.
+
+    Images move as bytes and are normalised there; so are numbers. Words stay integers.
     """
+    made = _MADE.setdefault(data, {})
+    if device in made:
+        return made[device]
     mean, std = (torch.tensor(v, device=device) for v in (data.mean, data.std))
 
     def seen(x: np.ndarray) -> Tensor:
         values = torch.from_numpy(x).to(device)
-        if not values.is_floating_point() and x.ndim == 2:
-            return values.long()
         if x.ndim == 2:
-            return (values - mean) / std
+            numbers = values.is_floating_point()
+            return (values - mean) / std if numbers else values.long()
         pixels = values.unsqueeze(1) if x.ndim == 3 else values.permute(0, 3, 1, 2)
         centre, spread = mean.view(-1, 1, 1), std.view(-1, 1, 1)
         # in place, on a copy: images as floats are the largest thing there is
@@ -159,4 +164,5 @@ def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor
         return floats.div_(255).sub_(centre).div_(spread).contiguous()
 
     y, y_test = (torch.from_numpy(v).to(device) for v in (data.y_train, data.y_test))
-    return seen(data.x_train), y, seen(data.x_test), y_test
+    made[device] = seen(data.x_train), y, seen(data.x_test), y_test
+    return made[device]

@@ -1,8 +1,11 @@
 """Data sets: the file convention, every way a file can be broken, and downloads."""
 
+import errno
 import inspect
+import pickle
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,7 +89,7 @@ ODD = {
     "two sizes": ({"x_test": np.zeros((100, 14, 14), np.uint8)}, r"x_test.*14, 14"),
     "pickled objects": (
         {"classes": np.array([{}] * 10, dtype=object)},
-        "not a readable",
+        r"not a readable data file \(it is not plain arrays\)",
     ),
     "one name, no list": ({"classes": np.array("digits")}, "classes"),
 }
@@ -99,6 +102,61 @@ def test_a_broken_file_is_refused_in_one_line(tmp_path, case):
     with pytest.raises(InputError, match=message) as caught:
         data.load("mnist", root=tmp_path)
     assert "\n" not in str(caught.value) and "mnist.npz" in str(caught.value)
+
+
+def pickled(path) -> None:
+    path.write_bytes(pickle.dumps({"x_train": [1]}))
+
+
+def folder(path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [(pickled, "it is not plain arrays"), (folder, "cannot be read: Is a directory$")],
+)
+def test_nobody_is_told_to_unpickle_or_to_delete_what_cannot_be_read(
+    tmp_path, make, message
+):
+    make(tmp_path / "mnist.npz")
+    with pytest.raises(InputError, match=message) as caught:
+        data.load("mnist", root=tmp_path)
+    said = str(caught.value)
+    assert "pickle" not in said and "trust" not in said and "\n" not in said
+    assert ("delete it" in said) == (make is pickled)
+
+
+def test_a_file_without_permission_is_not_to_be_deleted(tmp_path, monkeypatch):
+    store(tmp_path)
+
+    def refuses(path, mode):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuses)  # root may read everything
+    with pytest.raises(InputError, match="mnist.npz cannot be read: Permission denied"):
+        data.load("mnist", root=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mnist", "ham10000"])
+def test_a_folder_that_cannot_be_looked_into_is_refused(tmp_path, torchvision, name):
+    """Here by a name that no file system takes; without permission, the same."""
+    with pytest.raises(InputError, match=f"{name} is .*x{{300}}") as caught:
+        data.load(name, root=tmp_path / ("x" * 300))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refused_run_leaves_no_empty_folder(tmp_path, torchvision):
+    def fails(root, train, download):
+        raise RuntimeError("no network")
+
+    torchvision.MNIST = fails
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for root in (tmp_path / "new" / "data", mine / "data"):
+        with pytest.raises(InputError, match="no network"):
+            data.load("mnist", root=root)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["mine"]
 
 
 def test_a_grey_file_is_not_taken_for_a_colour_set(tmp_path):

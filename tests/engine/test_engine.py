@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedlab_core import ClientInput, Rule, Training, build, tree
+from fedlab_core import ClientInput, Rule, Training, build, iid, tree, world
 from fedlab_core.engine import Client, batch_order, count_steps, train
+from fedlab_core.engine.plan import make_plan
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.models.layers import BatchNorm
@@ -184,6 +185,29 @@ def test_a_client_does_not_depend_on_who_else_is_there(engine):
     cohort = [cohort[k] for k in some]
     part = train(model, x, y, cohort, given_.of(some), ROUND, engine=engine)
     assert_same(part, pick(whole, some), 1e-10)
+
+
+def test_padding_follows_the_largest_client_not_the_mini_batch():
+    """Five clients of 60 samples, asked for mini-batches of 60,000."""
+    _, _, _, cohort, _ = problem("mlp", [60] * 5)
+    plan = make_plan(cohort, Training(batch_size=60_000))
+    assert plan.at.shape == (1, 5, 64) and plan.real.tolist() == [[60] * 5]
+    assert make_plan(cohort, Training(batch_size=50)).at.shape == (2, 5, 50)
+
+
+def test_the_width_of_the_padding_does_not_change_a_bit(small_data):
+    """A client beside smaller and larger ones; the mini-batch holds all of each."""
+    make = build("mlp", small_data.shape, 10, hidden=(16,))
+    w = world(small_data, iid(small_data.y_train, 1), make)
+    given_ = ClientInput(tree.stack([initial_state(make, 10)] * 2))
+    how = Training(lr=0.1, epochs=5, batch_size=500)
+    ends = []
+    for other in (30, 50, 75, 200):
+        cohort = [Client(torch.arange(n), (0, 0, n)) for n in (39, other)]
+        done = train(w.model, w.x, w.y, cohort, given_, how, engine="stacked")
+        ends.append(tree.take(done.states, 0))
+    for end in ends[1:]:
+        assert all(torch.equal(v, ends[0][n]) for n, v in end.items())
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -5,7 +5,10 @@ import torch
 
 from fedlab_core import InputError, Training, train
 from fedlab_core.engine import cohort as at
+from fedlab_core.engine.graphs import affordable
+from fedlab_core.engine.looped import _channels_last
 from fedlab_core.engine.parts import in_parts
+from fedlab_core.models.network import Network
 from tests.engine_cases import UNEQUAL, assert_same, problem
 
 
@@ -49,7 +52,7 @@ def test_what_does_not_fit_twice_ends_with_what_to_do():
     play, _ = device(1)
     with (
         pytest.warns(RuntimeWarning),
-        pytest.raises(InputError, match="3 clients do not fit .*at most 1 at once"),
+        pytest.raises(InputError, match="3 clients do not fit .*fewer participants"),
     ):
         in_parts(play, [0, 1, 2, 3, 4], 8, {})
     with pytest.raises(InputError, match="one client does not fit .*mini-batches"):
@@ -77,3 +80,36 @@ def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
     monkeypatch.setattr(at, "StackedCohort", Small)
     with pytest.warns(RuntimeWarning, match="6 clients do not fit"):
         assert_same(train(*given_, Training(), engine="stacked"), want, 1e-9)
+
+
+def test_a_device_is_filled_to_four_fifths(monkeypatch):
+    """Two clients take 200 bytes of 1,000 that are free and 250 that are set aside."""
+    said = {
+        "synchronize": None, "reset_peak_memory_stats": None, "memory_allocated": 50,
+        "max_memory_allocated": 250, "mem_get_info": (1_000, 9_999),
+        "memory_reserved": 300,
+    }  # fmt: skip
+    for name, value in said.items():
+        monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
+    tried, kept = [], {}
+    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
+    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
+    assert tried == [[4, 5]]  # measured once
+    assert affordable(tried.append, [4, 5], kept, ("other",)) == 2
+
+
+def test_only_convolutions_over_images_change_the_layout():
+    """It is for speed alone: elsewhere it would be work for nothing."""
+    for name, expected in (("small cnn", True), ("mlp", False)):
+        model, x, *_ = problem(name, [3])
+        network = Network(model, training=True)
+        assert _channels_last(network, x) == expected
+        assert not _channels_last(network, x.flatten(1))
+
+
+def test_a_part_holds_one_client_or_more():
+    given_ = problem("mlp", [5, 5])
+    assert train(*given_, Training(), largest=1).steps.tolist() == [1, 1]
+    for wrong in (0, -1):
+        with pytest.raises(InputError, match=f"largest must be 1 or more, not {wrong}"):
+            train(*given_, Training(), largest=wrong)

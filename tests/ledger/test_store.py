@@ -39,6 +39,19 @@ def test_lines_come_back_as_they_were(tmp_path):
     assert len(store.files()[0].read_text().splitlines()) == 3
 
 
+def test_a_file_holds_words_as_they_are_and_numbers_that_are_numbers(tmp_path):
+    """γ is γ to who searches the file; NaN is no JSON, and nothing is written of it."""
+    store = Store(tmp_path)
+    store.append([line(row="γ=0.9")])
+    (file,) = store.files()
+    before = file.read_bytes()
+    assert "γ=0.9".encode() in before
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(ValueError):
+            store.append([line(seed=1, row="γ=0.9", value=bad)])
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize("cut", [1, 2, 40, 200])
 def test_a_torn_line_is_passed_over_and_the_next_begins_afresh(tmp_path, cut):
     store = Store(tmp_path)

@@ -100,6 +100,8 @@ GAINS = {
     "none, of a gain": ((10, 11, 12), (10, 11, 12), 2, NOT),
     "a loss, of a gain": ((8, 9, 10), (10, 11, 12), 2, NOT),
     "a loss, as the paper says": ((8, 9, 10), (10, 11, 12), -2, REPRODUCED),
+    "a larger loss than the paper's": ((5, 6, 7), (10, 11, 12), -2, BETTER),
+    "a smaller loss than the paper's": ((7, 8, 9), (10, 11, 12), -9, TREND),
     "a gain, of a loss": ((12, 13, 14), (10, 11, 12), -2, NOT),
     # differences 1, 2, 3: 2 ± 2.484, but every one of them is above 0
     "ahead in every seed, but not clearly": ((11, 13, 15), (10, 11, 12), 2, TREND),
@@ -144,3 +146,12 @@ def test_a_claim_without_a_number_is_a_trend_at_most():
     assert judge_gain(a, b, 2, 1.0, scale="tiny").word == NONE
     with pytest.raises(ValueError, match="at least its sign"):
         judge_gain(a, b, None, 1.0)
+
+
+def test_no_difference_can_be_a_claim_without_a_number():
+    """Within the tolerance it holds, a clear lead of either does not."""
+    a = seeds(61.0, 61.2, 60.8)
+    level = judge_gain(a, seeds(61.2, 60.8, 61.1), None, 1.0, sign=0)
+    assert level.word == TREND
+    for far in (seeds(65.0, 65.1, 64.9), seeds(57.0, 57.1, 56.9)):
+        assert judge_gain(a, far, None, 1.0, sign=0).word == NOT

@@ -7,8 +7,11 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core import METHODS, Groups, Proxy, World, tree
+from fedlab_core.keys import derive_seed
 from fedlab_core.methods import named_rule
-from tests.methods.plainly import LOCAL, played
+from fedlab_core.models import initial_state
+from fedlab_core.rounds import play
+from tests.methods.plainly import LOCAL, judged, played
 
 # Server epochs and steps are few: what is asked here is whether it runs.
 BRIEF = {
@@ -40,20 +43,41 @@ def test_every_method_runs(furnished, name, participants, engine):
         furnished, method, 2, seed=3, participants=participants, engine=engine
     )
     assert not history.diverged and len(history.rows) == 2
-    assert 0 <= history.accuracy() <= 1
     assert all(torch.isfinite(v).all() for v in history.states.values())
-    assert named_rule(method.rule)
+    first = initial_state(furnished.make, derive_seed(3, 0xF1257))["head.weight"]
+    assert any(not torch.equal(w, first) for w in history.states["head.weight"])
+    if method.personal == fl.Personal("nothing"):
+        each = [tree.take(history.states, g) for g in history.group_of]
+        right = judged(furnished, each)  # by a plain loop, client after client
+        assert history.accuracy("last") == pytest.approx(right, abs=1e-6)
     assert not furnished.model.training, "the world is left as it was"
 
 
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("fedavg", "cross-entropy"),
+        ("scaffold", "cross-entropy + correct"),
+        ("fedprox", "proximal"),
+        ("moon", "contrastive"),
+        ("feddc", "drifting"),
+    ],
+)
+def test_a_rule_is_named_by_its_hooks(name, words):
+    assert named_rule(METHODS[name]().rule) == words
+
+
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_has_a_plain_version_to_equal(name, request):
-    entry = METHODS[name]
-    proof = request.config.rootpath / entry.proof
-    text = proof.read_text()
-    assert "tests.reference" in text, "it is held against a plain version"
-    made = entry.make.func if hasattr(entry.make, "func") else entry.make
-    assert made.__name__ in text, "this method is"
+def test_its_proof_holds_it_against_its_plain_version(name, request):
+    """`python -m fedlab_core methods` names the file: a test in it is marked so.
+
+    What the mark promises is watched while that test runs: see `conftest`.
+    """
+    path = request.config.rootpath / METHODS[name].proof
+    module = pytest.Module.from_parent(request.node.parent.parent, path=path)
+    tests = request.session.genitems(module)
+    marks = (mark for test in tests for mark in test.iter_markers("equals"))
+    assert any(name in mark.args for mark in marks)
 
 
 BASES = ["fedavg", "fedprox", "fednova", "scaffold", "finetune", "per-fedavg", "pfedme"]
@@ -82,3 +106,37 @@ def test_combinations_no_paper_tried_work(furnished):
     assert not history.diverged and "gamma.0" in history.rows[-1]
     both = replace(fl.fedimpro(LOCAL), weigh=fl.Disco(), groups=PAIRS)
     assert not fl.federate(furnished, both, 2).diverged
+
+
+@pytest.mark.parametrize(
+    "name, options, taking_part, says",
+    [
+        ("kmeans", {"k": 7}, None, "7 clusters need 7 clients or more, not 6: use"),
+        ("fesem", {"k": 7}, None, "7 clusters need 7 clients or more, not 6: use"),
+        ("fesem", {"k": 4}, 3, "4 clusters need 4 clients or more, not 3: use"),
+        ("feddisco", {"target": (0.5, 0.5)}, None, "target must be 10 numbers"),
+    ],
+)
+def test_what_cannot_work_in_a_world_is_refused_before_anyone_trains(
+    furnished, monkeypatch, name, options, taking_part, says
+):
+    monkeypatch.setattr(play, "train", None)
+    asked = METHODS[name](LOCAL, **options)
+    with pytest.raises(fl.InputError, match=says):
+        fl.federate(furnished, asked, 2, participants=taking_part)
+
+
+@pytest.mark.parametrize("name", ["gws", "fedlaw", "feddf", "fedbe", "server-ft"])
+def test_without_a_proxy_it_is_refused_before_anyone_trains(
+    small_world, monkeypatch, name
+):
+    monkeypatch.setattr(play, "train", None)
+    with pytest.raises(fl.InputError, match="learns on data of the server"):
+        fl.federate(small_world, METHODS[name](LOCAL), 2)
+
+
+def test_as_many_clusters_as_there_are_clients(furnished):
+    for name, taking_part in (("kmeans", 2), ("fesem", 6)):
+        asked = METHODS[name](LOCAL, k=6)
+        history = fl.federate(furnished, asked, 1, participants=taking_part)
+        assert sorted(history.group_of) == list(range(6))

@@ -87,6 +87,7 @@ def first_models(w: World, k: int) -> list[torch.nn.Module]:
     return models
 
 
+@pytest.mark.equals("ifca")
 @pytest.mark.parametrize("participants", [None, 3])
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 def test_ifca_equals_the_plain_version(small_world, participants, engine):
@@ -96,6 +97,7 @@ def test_ifca_equals_the_plain_version(small_world, participants, engine):
     agree(played(small_world, ifca(LOCAL, k=3), participants, engine), want)
 
 
+@pytest.mark.equals("fesem")
 @pytest.mark.parametrize("participants", [None, 4])
 def test_fesem_equals_the_plain_version(small_world, participants):
     s = setting(small_world, LOCAL, participants)
@@ -106,6 +108,7 @@ def test_fesem_equals_the_plain_version(small_world, participants):
     agree(played(small_world, method, participants), want)
 
 
+@pytest.mark.equals("cfl")
 @pytest.mark.parametrize("weigh", [BySize(), Equal()])
 def test_cfl_equals_the_plain_version(permuted, weigh):
     """Both bound the cosine across by sqrt(1/2): theirs by gamma 0, ours by its own."""
@@ -123,6 +126,7 @@ def test_cfl_equals_the_plain_version(permuted, weigh):
     assert len(want[-1].models) > len(want[0].models) > 1  # it was put to the test
 
 
+@pytest.mark.equals("kmeans")
 def test_kmeans_equals_the_plain_version(permuted):
     s = setting(permuted, LOCAL, None)
     ours = played(permuted, kmeans(LOCAL, k=2, alone=2), None)

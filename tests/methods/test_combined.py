@@ -62,12 +62,21 @@ def test_it_is_named_after_its_parts():
 
 
 def test_three_papers_in_one_run(place):
+    """Each of the three changes what comes out, beside the other two."""
     world = replace(place, tests=[torch.arange(100)] * 4)
     asked = {"groups": {"C": 2.0, "rounds": 10, "restarts": 1, "hidden": 8}}
-    made = compose(
-        LOCAL, rule="fedimpro", weigh="feddisco", groups="fedcollab", options=asked
-    )
-    assert fl.federate(world, made, 1, progress=False).rows[-1]["accuracy"] > 0
+    chosen = {"rule": "fedimpro", "weigh": "feddisco", "groups": "fedcollab"}
+
+    def end(**other) -> fl.History:
+        options = {} if "groups" in other else asked
+        made = compose(LOCAL, **chosen | other, options=options)
+        return fl.federate(world, made, 2, progress=False)
+
+    one = end()
+    assert one.group_of == [0, 0, 0, 1] and not one.diverged
+    assert not same(one, end(rule="fedavg"))
+    assert not same(one, end(weigh="fedavg"))
+    assert end(groups="fedavg").group_of == [0] * 4
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,10 @@ MAKERS = {
 
 @pytest.mark.parametrize("participants", [None, 3])
 @pytest.mark.parametrize("options, optimiser", [SGD, ADAM], ids=["sgd", "adam"])
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(n, marks=pytest.mark.equals(n.replace("_", "-"))) for n in MAKERS],
+)
 def test_equals_the_plain_version(proxied, kind, options, optimiser, participants):
     s = setting(proxied, LOCAL, participants, rounds=2)
     want = plain.run(

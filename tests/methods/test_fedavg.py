@@ -86,19 +86,21 @@ def plainly(w: World, local: Training, rounds, seed, participants, weights):
     return plain.run(model, clients, rounds, drawn, batches, *sgd, weights(clients))
 
 
+WEIGHTS = {"fedavg": plain.size_weights, "equal": lambda clients: plain.equal_weights}
+
+
 @pytest.mark.parametrize("participants", [None, 3])
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 @pytest.mark.parametrize(
-    "weigh, weights",
-    [(BySize(), plain.size_weights), (Equal(), lambda clients: plain.equal_weights)],
+    "name", [pytest.param(n, marks=pytest.mark.equals(n)) for n in WEIGHTS]
 )
-def test_equals_the_plain_version(small_world, engine, participants, weigh, weights):
+def test_equals_the_plain_version(small_world, engine, participants, name):
     local = Training(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
-    want = plainly(small_world, local, 3, 7, participants, weights)
+    want = plainly(small_world, local, 3, 7, participants, WEIGHTS[name])
     seen = []
     run(
         small_world,
-        fedavg(local, weigh),
+        METHODS[name](local),
         3,
         seed=7,
         participants=participants,
@@ -108,6 +110,25 @@ def test_equals_the_plain_version(small_world, engine, participants, weigh, weig
     for after, state in zip(seen, want, strict=True):
         for name, v in state.items():
             torch.testing.assert_close(after[name][0], v, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.equals("local")
+@pytest.mark.parametrize("engine", ["stacked", "looped"])
+def test_alone_equals_the_plain_version_with_one_client(small_world, engine):
+    """Three rounds; the keys of the mini-batches are those of client k."""
+    local, w = Training(lr=0.05, batch_size=16, momentum=0.9), small_world
+    got = run(w, local_only(local), 3, seed=7, engine=engine).states
+    for k, held in enumerate(w.partition.indices):
+        model = w.make()
+        model.load_state_dict(initial_state(w.make, derive_seed(7, 0xF1257)))
+
+        def batches(_, t, k=k, held=held):
+            return batch_order(Client(torch.arange(len(held)), (7, t, k)), local)
+
+        alone = ([(w.x[held], w.y[held])], 3, [[0]] * 3, batches)
+        want = plain.run(model, *alone, 0.05, 0.9, 0.0, plain.equal_weights)
+        for name, v in want[-1].items():
+            torch.testing.assert_close(got[name][k], v, rtol=1e-5, atol=1e-5)
 
 
 def test_one_client_is_plain_sgd(small_data):

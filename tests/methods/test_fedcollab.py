@@ -293,6 +293,7 @@ def test_who_holds_the_same_letters_trains_together(two_kinds):
     assert far.solution.coalitions == [[0, 1, 2, 3, 4, 5]]
 
 
+@pytest.mark.equals("fedcollab")
 def test_coalitions_train_like_the_plain_versions(two_kinds):
     """Each a federation of its own, from the same start."""
     method = fedcollab(LOCAL, C=5, **QUICK)

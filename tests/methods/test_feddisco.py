@@ -35,6 +35,7 @@ def test_two_clients_by_hand():
     torch.testing.assert_close(got["head.bias"], torch.tensor([[1 / 14, -1 / 14]]))
 
 
+@pytest.mark.equals("feddisco")
 @pytest.mark.parametrize("participants", [None, 3])
 @pytest.mark.parametrize("metric", DISCREPANCIES)
 @pytest.mark.parametrize("normalise", [True, False])

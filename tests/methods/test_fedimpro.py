@@ -11,7 +11,7 @@ from fedlab_core.engine.plan import make_plan
 from fedlab_core.errors import InputError
 from fedlab_core.keys import normal
 from fedlab_core.methods.fedimpro import Guessed, Impro, update
-from tests.methods.plainly import LOCAL, SEED, agree, differ, played, setting
+from tests.methods.plainly import LOCAL, SEED, differ, played, same, setting
 from tests.reference import fedimpro as plain
 
 WHOLE = replace(LOCAL, drop_last=True)
@@ -26,16 +26,34 @@ FORMS = {
 }
 
 
+@pytest.mark.equals("fedimpro")
 @pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_the_plain_version(small_world, form, participants, engine):
     """With no short batch, whose number of synthetic samples is read in two ways."""
+    beside_the_plain_version(small_world, form, participants, engine)
+
+
+@pytest.mark.parametrize("participants, engine", WAYS)
+@pytest.mark.parametrize("form", ["code", "paper"])
+def test_a_heads_statistics_are_of_real_and_drawn_features(
+    small_data, small_world, form, participants, engine
+):
+    """BatchNorm above the split sees both, as one mini-batch, as in the plain one."""
+    how = {"hidden": (12, 8), "batch_norm": True, "split": "hidden1"}
+    make = fl.build("mlp", small_data.shape, 10, **how)
+    w = fl.world(small_data, small_world.partition, make)
+    assert any("running" in n for n in w.model.get_submodule("head").state_dict())
+    beside_the_plain_version(w, form, participants, engine, 2e-4)
+
+
+def beside_the_plain_version(w, form, participants, engine, tolerance=2e-5) -> None:
     options, variant = FORMS[form]
     if form == "code":  # epochs count, not rounds
         variant = replace(variant, alpha=lambda t: t * WHOLE.epochs / 500)
     method = fl.fedimpro(WHOLE, **options)
-    s = setting(small_world, WHOLE, participants)
-    begun = method.server.begin(s.model.state_dict(), small_world.view).broadcast
+    s = setting(w, WHOLE, participants)
+    begun = method.server.begin(s.model.state_dict(), w.view).broadcast
 
     def draws(k, t, step, shape):
         mine = torch.arange(len(s.clients[k][1]))
@@ -45,9 +63,12 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
     want = plain.run(
         *s.start, *s.sgd, s.by_size, begun["mu"], begun["s"], draws, variant
     )
-    ours = played(small_world, method, participants, engine)
-    agree(ours, want, 2e-5)
+    ours = played(w, method, participants, engine)
+    assert len(ours) == len(want)
     for r, other in zip(ours, want, strict=True):
+        # outside the engine, our BatchNorm leaves its running statistics alone
+        trained = {n: v for n, v in other.model.items() if n in w.parameters}
+        same(r.after, trained, 0, tolerance)
         for name in ("mu", "s"):
             got = r.servers[0].broadcast[name]
             torch.testing.assert_close(got, other.server[name], rtol=1e-4, atol=1e-5)

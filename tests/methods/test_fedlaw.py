@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.optim.swa_utils import SWALR
 
-from fedlab_core import Equal, fedavg, run, tree
+from fedlab_core import METHODS, Equal, fedavg, run, tree
 from fedlab_core.methods.fedlaw import (
     Law,
     LawSwa,
@@ -120,7 +120,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("method, participants, epochs, batch, how", CASES)
+NAMES = {METHODS[n]().name: n for n in METHODS}
+MARKED = [
+    pytest.param(*case, marks=pytest.mark.equals(NAMES[case[0].name])) for case in CASES
+]
+
+
+@pytest.mark.parametrize("method, participants, epochs, batch, how", MARKED)
 def test_equals_the_plain_version(proxied, method, participants, epochs, batch, how):
     """The plain quadratic form begins at x_i = 1, the code, and ours, at sqrt(1/m).
 
@@ -143,6 +149,7 @@ def test_equals_the_plain_version(proxied, method, participants, epochs, batch, 
         assert shares == pytest.approx(list(then.server["lambda"]), abs=1e-4)
 
 
+@pytest.mark.equals("shrunk")
 @pytest.mark.parametrize("participants", [None, 3])
 def test_a_fixed_gamma_equals_the_plain_version(small_world, participants):
     s = setting(small_world, LOCAL, participants)

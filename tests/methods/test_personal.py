@@ -13,24 +13,11 @@ from fedlab_core.engine import train
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.simulation import _Simulation
 from fedlab_core.tree import stack, subtree
-from tests.methods.plainly import LOCAL, agree, differ, played, setting
+from tests.methods.plainly import LOCAL, agree, differ, judged, played, setting
 from tests.reference import personal as plain
 
 WAYS = [(None, "stacked"), (3, "stacked"), (3, "looped")]
 BARE = replace(LOCAL, momentum=0.0, weight_decay=0.0)
-
-
-def judged(world, states: list) -> float:
-    """The mean test accuracy of every client's model, by a plain loop."""
-    right = []
-    for state in states:
-        model = world.make()
-        model.load_state_dict(state)
-        model.eval()
-        with torch.no_grad():
-            hit = model(world.x_test).argmax(1) == world.y_test
-        right.append(float(hit.double().mean()))
-    return float(np.mean(right))
 
 
 def steps(s, n):
@@ -38,6 +25,7 @@ def steps(s, n):
     return lambda k, t: s.batches(k, t)[:n]
 
 
+@pytest.mark.equals("finetune")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_fine_tuning(small_world, participants, engine):
     ours = played(small_world, fl.finetune(LOCAL, steps=2), participants, engine)
@@ -52,6 +40,7 @@ def test_fine_tuning(small_world, participants, engine):
         assert row["accuracy"] == pytest.approx(got, abs=2e-3)
 
 
+@pytest.mark.equals("per-fedavg")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_per_fedavg(small_world, participants, engine):
     s = setting(small_world, BARE, participants)
@@ -64,6 +53,7 @@ def test_per_fedavg(small_world, participants, engine):
     assert history.rows[-1]["accuracy"] == pytest.approx(got, abs=2e-3)
 
 
+@pytest.mark.equals("pfedme")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_pfedme(small_world, participants, engine):
     s = setting(small_world, BARE, participants)
@@ -77,6 +67,7 @@ def test_pfedme(small_world, participants, engine):
             torch.testing.assert_close(theta[n][row], v, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.equals("ditto")
 def test_ditto(small_world):
     s = setting(small_world, LOCAL, None)
     want = plain.ditto(*s.start, *s.sgd, s.by_size, s.batches, 0.7)

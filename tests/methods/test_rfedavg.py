@@ -18,6 +18,7 @@ from tests.reference import rfedavg as plain
 WAYS = [(None, "stacked"), (3, "stacked"), (3, "looped")]
 
 
+@pytest.mark.equals("rfedavg-plus")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_plus_equals_the_plain_version(small_world, participants, engine):
     ours = played(small_world, fl.rfedavg_plus(LOCAL, lam=0.3), participants, engine)
@@ -25,6 +26,7 @@ def test_plus_equals_the_plain_version(small_world, participants, engine):
     agree(ours, plain.run_plus(*s.start, *s.sgd, s.equal, 0.3))
 
 
+@pytest.mark.equals("rfedavg")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_equals_the_plain_version(small_world, participants, engine):
     ours = played(small_world, fl.rfedavg(LOCAL, lam=0.3), participants, engine)

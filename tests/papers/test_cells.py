@@ -88,6 +88,13 @@ def data_first(s: Setting) -> str:
     return repr((s.dataset, s.data, s.sample, s.tail, s.pooled, s.resize, s.normalise))
 
 
+def said(local: dict[str, Any]) -> dict[str, Any]:
+    """Of how clients train, what goes to `Training` as it stands."""
+    made = {"decay", "cosine", "crop"}
+    numbers = {n: v for n, v in local.items() if n not in made}
+    return {n: tuple(v) if isinstance(v, list) else v for n, v in numbers.items()}
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_sound(without_files, scale):
     """Built as far as it goes without training; networks are only measured."""
@@ -96,13 +103,17 @@ def test_every_setting_is_sound(without_files, scale):
     for s in every:
         data = data_of(s)
         method = method_of(s, data)
-        assert method.training.lr > 0 and s.rounds >= 1
+        how = build.training_of(s, data)
+        assert said(s.local).items() <= vars(how).items()
+        assert ("crop" in s.local) == bool(how.augment)
+        assert bool({"decay", "cosine"} & set(s.local)) == bool(how.schedule)
+        assert method.training.lr == how.lr
         maker_of(s, data)
         network = (s.model, data.shape, len(data.classes))
         if repr((network, s.network)) not in seen:
             seen[repr((network, s.network))] = None
             options = build._tuples(s.network)
-            assert models.describe(*network, **options).parameters > 0
+            models.describe(*network, **options)  # a sample goes through
         world = (s.dataset, s.kind, s.scenario, s.data, s.sample, s.held, s.pooled)
         if repr(world) not in seen:
             seen[repr(world)] = None

@@ -268,6 +268,7 @@ def test_clients_of_a_long_tail_are_alike():
         ),
         (lambda: long_tail_sizes(Y, 5, 0.5), "rho must be a number of 1 or more"),
         (lambda: long_tail_sizes(Y, 5, 1e6), "leaves no sample for client 4"),
+        (lambda: clusters(Y, np.zeros((0, 10)), 1), r"shares must be .* not \(0, 10\)"),
         (
             lambda: keep(iid(Y, 4), Y, 1.5),
             "fraction_per_client must be between 0 and 1",

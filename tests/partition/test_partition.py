@@ -12,6 +12,7 @@ import fedlab_core
 from fedlab_core import partition
 from fedlab_core.errors import InputError
 from fedlab_core.partition import Partition, designed, dirichlet, iid, long_tail, niid2
+from tests import partition_cases
 
 
 def labels(per_class, classes=10):
@@ -51,6 +52,11 @@ def test_same_seed_same_split_other_seed_another(kind):
         for a, b in zip(make(seed=3).indices, make(seed=4).indices, strict=True)
     )
     assert len({make(seed=3), make(seed=3), make(seed=4)}) == 2
+
+
+@pytest.mark.parametrize("kind", MORE := EVERY | partition_cases.EVERY)
+def test_the_usual_seed_is_zero(kind):
+    assert MORE[kind]() == MORE[kind](seed=0)
 
 
 @pytest.mark.parametrize("kind", EVERY)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,10 +47,33 @@ def test_a_world_knows_who_holds_what():
     assert w.classes == ("a", "b", "c")
 
 
+def test_a_data_set_loaded_again_and_again_is_kept_once():
+    """What was made of it lives as long as it does, or as a world that uses it."""
+    seen = []
+    for _ in range(20):
+        data = load("letters", n_train=60, n_test=10)
+        make = build("mlp", data.shape, 10, hidden=(8,))
+        one, two = (world(data, iid(data.y_train, k), make) for k in (2, 3))
+        assert one.x is two.x and one.x_test is two.x_test
+        seen.append(weakref.ref(one.x))
+    del one, two
+    assert sum(x() is not None for x in seen) == 1  # of the last, which is still here
+    del data
+    assert all(x() is None for x in seen)
+
+
 def _tested(tests, **asked):
     data = load("letters", n_train=60, n_test=100)
     make = build("mlp", data.shape, 10, hidden=(8,))
     return world(data, iid(data.y_train, 2), make, tests=tests, proxy=Proxy(**asked))
+
+
+def test_a_long_tail_leaves_the_server_one_of_the_rarest_class():
+    """Ten classes from 4 samples down to 4 / 100: 4 rho^(-c/9), rounded down, or 1."""
+    labels = np.repeat(np.arange(10), 6)
+    drawn, rest = Proxy(4, rho=100.0).draw(labels)
+    assert np.bincount(labels[drawn]).tolist() == [4, 2] + [1] * 8
+    assert sorted([*drawn, *rest]) == list(range(60))
 
 
 def test_a_proxy_takes_no_sample_that_a_client_is_tested_on():
