@@ -19,7 +19,7 @@ from fedlab_core.errors import require
 from fedlab_core.metrics import coherence, discrepancy
 from fedlab_core.metrics.labels import heterogeneity_coherence
 from fedlab_core.rounds.history import Round
-from fedlab_core.tree import Tree, flatten, is_finite, norm, take
+from fedlab_core.tree import Tree, flatten, norm, take
 from fedlab_ledger import probes
 from fedlab_ledger.probes import Numbers, Observer, learnt
 
@@ -203,8 +203,6 @@ def watching(columns: Iterable[str]) -> Observer:
     made = {name: OBSERVERS[name]() for name in names}
 
     def observe(now: Round) -> Numbers:
-        if made and not is_finite(now.after):  # the run ends here: nothing to be seen
-            return {}
         return _named({name: look(now) for name, look in made.items()})
 
     return observe

@@ -21,6 +21,7 @@ from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.history import History, Round, Run
 from fedlab_core.rounds.play import run_all
+from fedlab_core.tree import is_finite
 from fedlab_ledger.build import run_of
 from fedlab_ledger.cells import Cell, Setting
 from fedlab_ledger.lines import SCHEMA, Line
@@ -106,7 +107,8 @@ def _played(
         def observe(now: Round) -> dict:
             if tick:
                 tick()
-            return look(now)
+            over = bool(columns) and not is_finite(now.after)  # nothing is to be seen
+            return {} if over else look(now)
 
         return observe
 
