@@ -20,7 +20,7 @@ from fedlab_ledger.cells import SCALES, Cell, Table
 from fedlab_ledger.cluster import Crew, quiet
 from fedlab_ledger.export import export
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.options import add_verbs
+from fedlab_ledger.options import USUAL, add_verbs
 from fedlab_ledger.player import Fault, play_all
 from fedlab_ledger.show import as_csv, as_html, as_latex, as_text, shown
 from fedlab_ledger.store import Store
@@ -37,6 +37,8 @@ def answer(args: argparse.Namespace) -> int:
     """Do what one of `VERBS` asks for; the exit code."""
     verbs = {"tables": _tables, "show": _show, "run": _run, "verify": _verify}
     verbs |= {"export": _export, "merge": _merge, "claims": _claims}
+    args.named = args.ledger is not None  # only one that nobody named may be missing
+    args.ledger = args.ledger or USUAL
     try:
         return verbs[args.verb](args)
     except InputError as error:  # which may quote what is stored
@@ -95,7 +97,9 @@ def _matching(cells: Sequence[Cell], args: argparse.Namespace) -> list[Cell]:
 
 def _read(args: argparse.Namespace) -> tuple[Store, Found]:
     store = Store(Path(args.ledger))
-    found = store.read(new=args.verb == "run")
+    found = store.read(new=args.verb == "run" or not args.named)
+    if args.verb != "run" and not os.path.lexists(store.folder):
+        note(args.verb, f"there is no {store.folder} here: nothing was measured yet")
     for text in found.notes:
         note(args.verb, text)
     return store, found

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fedlab_ledger.cells import SCALES
 from fedlab_ledger.cluster import MANY
 
+USUAL = "results/ledger"  # where results are, unless --ledger names a folder
 LARGEST = 2**63 - 1  # a seed
 LONGEST = 10**9  # seconds of a budget: thirty years
 
@@ -65,8 +66,7 @@ def add_verbs(verbs) -> None:
     check.add_argument("--scale", choices=SCALES, help="only of that scale")
     check.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")
     for verb in (tables, show, claims, run, out, merge, check):
-        text = "folder of results (results/ledger)"
-        verb.add_argument("--ledger", default="results/ledger", help=text)
+        verb.add_argument("--ledger", help=f"folder of results ({USUAL})")
 
 
 def _add_run(verbs) -> argparse.ArgumentParser:

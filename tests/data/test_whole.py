@@ -58,6 +58,7 @@ def test_names_that_look_like_ours_are_left_alone(tmp_path):
     with replacing(tmp_path / "notes.json") as file:
         file.write(b"new")
     new = {"k.html", "notes.json"}
+    assert len(names(tmp_path)) == 6
     for path in tmp_path.iterdir():
         assert path.read_text() == ("new" if path.name in new else "mine")
 

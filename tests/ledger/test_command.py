@@ -215,7 +215,7 @@ BAD = {
     "run made --scale huge": "argument --scale: invalid choice",
     "show made/table1 --csv no/t.csv": "--csv: there is no folder no",
     "merge nowhere": "there is no folder nowhere",
-    "verify": "there is no ledger results/ledger: `run` makes one",
+    "verify --ledger no": "there is no ledger no: `run` makes one",
     "verify 0": "argument count: 1 to 9223372036854775807, not '0'",
 }
 

@@ -48,14 +48,24 @@ READS += ["export made/table1 --row A --out out"]
 
 @pytest.mark.parametrize("verb", READS)
 def test_a_ledger_that_is_missing_is_not_an_empty_one(here, capsys, verb):
-    code, out, err = call(verb, capsys)
-    assert (code, out) == (2, "") and err.count("\n") == 1
-    assert "there is no ledger results/ledger" in err or "no folder m" in err
     (here / "file").write_text("x")
-    if not verb.startswith("merge"):
+    if verb.startswith("merge"):
+        code, out, err = call(verb, capsys)
+        assert (code, out) == (2, "") and "there is no folder m" in err
+    else:
+        code, out, err = call(f"{verb} --ledger no", capsys)
+        assert (code, out) == (2, "") and err.count("\n") == 1
+        assert "there is no ledger no: `run` makes one" in err
         code, out, err = call(f"{verb} --ledger file", capsys)
         assert (code, out) == (2, "") and "file cannot be read: Not a dir" in err
     assert not (here / "out").exists() and not (here / "x").exists()
+
+
+@pytest.mark.parametrize("verb", ["tables", "show made/table1", "claims"])
+def test_the_usual_ledger_may_be_missing_and_that_is_said(here, capsys, verb):
+    code, out, err = call(verb, capsys)
+    assert code == 0 and out and err.count("\n") == 1
+    assert "note: there is no results/ledger here: nothing was measured yet" in err
 
 
 @pytest.mark.parametrize("verb", READS)
