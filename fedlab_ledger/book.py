@@ -13,8 +13,9 @@ from pathlib import Path
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Table
 from fedlab_ledger.claims import Claim, Judged, judged
+from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.show import Shown, counts, shown
-from fedlab_ledger.store import Found, Line, Store
+from fedlab_ledger.store import Store
 from fedlab_ledger.trace import different, lines_of
 from fedlab_ledger.verdict import NONE, WORDS
 
@@ -115,7 +116,7 @@ def opened(folder: Path | str | None = None) -> Book:
     from fedlab_ledger.papers import CLAIMS, TABLES
 
     at = Path(folder) if folder is not None else _nearest()
-    return Book(TABLES, Store(at).read(), CLAIMS)
+    return Book(TABLES, Store(at).read(new=folder is None), CLAIMS)
 
 
 def _nearest() -> Path:

@@ -8,7 +8,8 @@ from typing import Any
 
 from fedlab_core.tree import Tree
 from fedlab_ledger.cells import Cell
-from fedlab_ledger.store import Line
+from fedlab_ledger.lines import Line
+from fedlab_ledger.terminal import printable
 
 CARD = "README.md"
 LIBRARY = "library_name: fedlab-core"
@@ -112,7 +113,7 @@ def card_of(
         f"The cell's number, “{cell.metric}” of the whole run: {value} {cell.unit}."
     ]
     if line is not None:
-        numbers.append(f"The ledger has {line['value']} ({line['device']}).")
+        numbers.append(f"The ledger has {line['value']} ({printable(line['device'])}).")
     if cell.paper_value is not None:
         where = f" ({cell.where})" if cell.where else ""
         numbers.append(

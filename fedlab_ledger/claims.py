@@ -10,7 +10,7 @@ from typing import Literal
 
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Cell
-from fedlab_ledger.store import Found, Line
+from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge_gain
 
 

@@ -9,24 +9,33 @@ import importlib
 import importlib.util
 import io
 import os
+import re
 import socket
 import sys
+import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import torch
 
+from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError, require
-from fedlab_ledger.player import Job, commit, keep, play
-from fedlab_ledger.store import Line, Store
+from fedlab_ledger.lines import Line
+from fedlab_ledger.player import commit, play, why_not
+from fedlab_ledger.store import Store
+from fedlab_ledger.turns import PAUSE, Turn, sharing
+from fedlab_ledger.work import Job
 
+MANY = 1024  # workers, or threads of one, at most
 LIVES = 3  # how often a job may lose its worker
 REPORTS = "fedlab-reports"  # the name of the actor that knows how far everyone is
+PATIENCE = 60.0  # seconds to connect to a cluster that should be there
 _EVERY = 0.5  # seconds between two reports, and between two looks at them
 
 
@@ -45,9 +54,14 @@ class Crew:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        some = self.workers is None or self.workers >= 1
-        require(some, f"--workers: 1 or more, not {self.workers}")
-        require(self.threads >= 1, f"--threads: 1 or more, not {self.threads}")
+        for name in ("workers", "threads"):
+            n = vars(self)[name]
+            sound = n is None or 1 <= n <= MANY
+            require(sound, f"--{name}: 1 to {MANY}, not {n}")
+        known = self.address in (None, "auto", "local")
+        place = re.fullmatch(r"(?:ray://)?[^\s/]+:(\d{1,5})", self.address or "")
+        sound = known or place is not None and 1 <= int(place[1]) < 2**16
+        require(sound, f"--address: HOST:PORT or auto, not {self.address!r}")
 
     def sharing(self, gpus: float) -> int:
         """How many workers share a GPU, of so many in all."""
@@ -74,9 +88,39 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def _connect(ray: Any, options: dict[str, Any], limit: float) -> None:
+    """Connect to a cluster within so many seconds; Ray alone would try for minutes.
+
+    It is another thread that tries: this one can be interrupted.
+    """
+    address = options["address"]
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS", "auto")
+    if address not in ("auto", "local"):
+        host, _, port = address.split("://")[-1].rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), min(limit, 5)).close()
+    ended: list[Exception | None] = []
+
+    def connect() -> None:
+        try:
+            ray.init(**options)
+            ended.append(None)
+        except Exception as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(limit)
+    if not ended:
+        raise TimeoutError(f"no answer within {limit:.0f} s")
+    if ended[0] is not None:
+        raise ended[0]
+
+
 @contextmanager
-def _cluster(crew: Crew) -> Iterator[Any]:
-    """Ray, connected to a cluster."""
+def _cluster(crew: Crew, budget: float | None) -> Iterator[Any]:
+    """Ray, connected to a cluster, if one that should be there answers in time."""
+    limit = PATIENCE if budget is None else min(PATIENCE, max(budget, 1.0))
     there = importlib.util.find_spec("ray") is not None
     require(there, "--engine ray needs Ray: pip install 'fedlab-core[ray]'")
     usual = {"RAY_USAGE_STATS_ENABLED": "0"}
@@ -93,13 +137,16 @@ def _cluster(crew: Crew) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ray = importlib.import_module("ray")
-
+        options |= {"log_to_driver": False, "logging_level": "CRITICAL"}
         try:
-            ray.init(**options, log_to_driver=False, logging_level="CRITICAL")
+            if crew.address is None:
+                ray.init(**options)
+            else:
+                _connect(ray, options, limit)
         except Exception as error:  # Ray raises many kinds
-            why = str(error).strip().split("\n")[0]
             where = f"at {crew.address}" if crew.address else "here"
-            raise InputError(f"--engine ray: no cluster {where}: {why}") from None
+            why = f"no cluster {where}: {reason(error)}"
+            raise InputError(f"--engine ray: {why}") from None
     try:
         yield ray
     finally:
@@ -142,18 +189,23 @@ def _work(
     lines: list[Line] | str
     try:
         lines = play(job, crew.device, tick)
-    except InputError as error:
-        lines = str(error)
+    except Exception as error:  # of one job's: the others go on
+        lines = why_not(error)
     return lines, time.monotonic() - begun
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _Try:
     """A job under way."""
 
-    job: Job
+    turn: Turn
     number: int
     life: int  # 1 unless it lost its worker
+
+    @property
+    def job(self) -> Job:
+        """What is played."""
+        return self.turn.job
 
 
 class _Field:
@@ -168,7 +220,8 @@ class _Field:
         self.work = ray.remote(_work).options(max_retries=0, **share)
         alone = {"num_cpus": 0, "max_restarts": -1, "name": REPORTS}
         self.reports = ray.remote(Reports).options(**alone).remote()
-        self.turns: dict[Any, _Turn] = {}
+        self.tries: dict[Any, _Try] = {}
+        self.numbers = count()
         self.rounds: dict[int, int] = {}  # that were told of, by the job's number
         x = ray.exceptions
         self.losses = (x.WorkerCrashedError, x.NodeDiedError, x.OutOfMemoryError)
@@ -176,25 +229,33 @@ class _Field:
 
     def room(self) -> int:
         """How many more jobs could begin now."""
-        return self.crew.slots(self.ray.nodes()) - len(self.turns)
+        slots, crew = self.crew.slots(self.ray.nodes()), self.crew
+        lacks = f"--engine ray: no node has {crew.threads} CPUs for a worker"
+        lacks += " and a GPU" if crew.device == "cuda" else ""
+        require(slots > 0, lacks)
+        return slots - len(self.tries)
 
-    def begin(self, job: Job, number: int, life: int) -> None:
+    def first(self, turn: Turn | None) -> _Try | None:
+        """The first try of a job, if there is one."""
+        return None if turn is None else _Try(turn, next(self.numbers), 1)
+
+    def begin(self, new: _Try) -> None:
         """Give a job to a worker."""
-        given = self.work.remote(job, number, self.crew, self.reports)
-        self.turns[given] = _Turn(job, number, life)
+        given = self.work.remote(new.job, new.number, self.crew, self.reports)
+        self.tries[given] = new
 
-    def ended(self) -> Iterator[tuple[_Turn, tuple[list[Line] | str, float] | None]]:
+    def ended(self) -> Iterator[tuple[_Try, tuple[list[Line] | str, float] | None]]:
         """The jobs that are over within a moment, and what came of them, if anything.
 
         Nothing comes of one whose worker was lost.
         """
-        over, _ = self.ray.wait(list(self.turns), timeout=_EVERY)
+        over, _ = self.ray.wait(list(self.tries), timeout=_EVERY)
         for given in over:
-            turn = self.turns.pop(given)
+            one = self.tries.pop(given)
             try:
-                yield turn, self.ray.get(given)
+                yield one, self.ray.get(given)
             except self.losses:
-                yield turn, None
+                yield one, None
 
     def seen(self) -> dict[int, tuple[int, int, str]]:
         """The reports that have come in."""
@@ -205,20 +266,20 @@ class _Field:
     def news(self) -> int:
         """Rounds played since the last time; below 0 where some were lost."""
         known = self.seen()
-        return sum(self._count(t.number, known) for t in self.turns.values())
+        return sum(self._count(t.number, known) for t in self.tries.values())
 
     def _count(self, number: int, known: dict[int, tuple[int, int, str]]) -> int:
         old = self.rounds.get(number, 0)
         self.rounds[number] = known[number][0] if number in known else old
         return self.rounds[number] - old
 
-    def rest(self, turn: _Turn) -> int:
+    def rest(self, one: _Try) -> int:
         """The rounds of a job that is over that were not told of."""
-        return turn.job.rounds - self.rounds.get(turn.number, 0)
+        return one.job.rounds - self.rounds.get(one.number, 0)
 
-    def who(self, turn: _Turn) -> str:
+    def who(self, one: _Try) -> str:
         """Who played a job last."""
-        known = self.seen().get(turn.number)
+        known = self.seen().get(one.number)
         return "" if known is None else f" (process {known[1]} on {known[2]})"
 
 
@@ -238,40 +299,46 @@ def play_all(
     seconds, connecting included, no job is begun that would outlast it at the pace of
     those before it. `tick` is told rounds, `say` what a user should know.
     """
-    begun, rounds, worked = clock(), 0, 0.0
-    queue = deque((job, number, 1) for number, job in enumerate(waiting))
-    if not queue:
+    if not waiting:
         return
+    begun, rounds, worked = clock(), 0, 0.0
     commits = {commit()}
-    with _cluster(crew) as ray:
-        field = _Field(ray, crew)
-        lacks = f"--engine ray: no node has {crew.threads} CPUs for a worker"
-        lacks += " and a GPU" if crew.device == "cuda" else ""
-        while queue or field.turns:
+    with _cluster(crew, budget) as ray, sharing(waiting, store) as turns:
+        field, again = _Field(ray, crew), deque[_Try]()
+        while turns.left or again or field.tries:
             room = field.room()
-            require(room + len(field.turns) > 0, lacks)
-            while queue and room > 0:
+            while room > 0 and (turns.left or again):
+                one = again.popleft() if again else field.first(turns.next())
                 pace = worked / rounds if rounds else 0.0
-                due = clock() - begun + pace * queue[0][0].rounds
+                due = clock() - begun + pace * (one.job.rounds if one else 0)
                 if budget is not None and due > budget:
-                    queue.clear()
+                    turns.left.clear()
+                    again.clear()
+                elif one is None:  # others have all that is left
                     break
-                field.begin(*queue.popleft())
-                room -= 1
-            if not field.turns:
-                return
-            for turn, result in field.ended():
-                if result is None and turn.life < LIVES:
-                    say(f"{turn.job.name}: worker lost{field.who(turn)}: begins again")
-                    queue.appendleft((turn.job, turn.number, turn.life + 1))
+                elif one.job.cells:
+                    field.begin(one)
+                    room -= 1
+                else:
+                    turns.over(one.turn)
+                    yield one.turn.claimed, []
+            if not field.tries:
+                time.sleep(PAUSE if turns.left else 0)
+                continue
+            for one, result in field.ended():
+                if result is None and one.life < LIVES:
+                    say(f"{one.job.name}: worker lost{field.who(one)}: begins again")
+                    again.append(replace(one, life=one.life + 1))
                     continue
                 lines, seconds = result or (f"lost its worker {LIVES} times", 0.0)
                 if not isinstance(lines, str):
-                    keep(store, lines)
-                    rounds, worked = rounds + turn.job.rounds, worked + seconds
-                    tick(field.rest(turn))
-                    for strange in {line["commit"] for line in lines} - commits:
-                        commits.add(strange)
-                        say(f"note: a worker has commit {strange}, not {commit()}")
-                yield turn.job, lines
+                    lines = turns.keep(one.turn, lines)
+                    rounds, worked = rounds + one.job.rounds, worked + seconds
+                    tick(field.rest(one))
+                    strange = {line["commit"] for line in lines} - commits
+                    commits |= strange
+                    for other in strange:
+                        say(f"note: a worker has commit {other}, not {commit()}")
+                turns.over(one.turn)
+                yield one.turn.claimed, lines
             tick(field.news())

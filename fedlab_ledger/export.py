@@ -5,15 +5,16 @@ head, then what was trained, how well it does and what it is not for.
 """
 
 import json
-import os
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+import torch
 from safetensors.torch import save
+from torch import Tensor
 
+from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError, require
 from fedlab_core.metrics import evaluate, evaluate_own
 from fedlab_core.models import Split
@@ -22,12 +23,14 @@ from fedlab_core.rounds.method import nothing
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, repeat, take
 from fedlab_ledger.build import data_of, network_of
-from fedlab_ledger.card import CARD, LIBRARY, PERSONAL, GroupModel, card_of
+from fedlab_ledger.card import CARD, PERSONAL, GroupModel, card_of
 from fedlab_ledger.cells import Cell, Setting
-from fedlab_ledger.player import alone, trained
-from fedlab_ledger.store import Line
+from fedlab_ledger.folders import FORMAT, read, replace_folder, target
+from fedlab_ledger.lines import Line
+from fedlab_ledger.player import trained
+from fedlab_ledger.work import alone
 
-FORMAT = 1
+LARGEST = 2**24  # numbers of a sample, or of a tensor that nobody would wonder at
 
 
 def accuracy_of(world: World, state: Tree, clients: Sequence[int]) -> float:
@@ -74,8 +77,7 @@ def export(
     """
     lacks = f"{cell.name} has no {scale} scale: {cell.lacks}"
     require(scale in cell.settings, lacks)
-    out = out.resolve()
-    _check_target(out, force)
+    out = target(out, force)
     (mine, *_), (run, *_), (h, *_) = trained(alone(cell, scale, [seed]), device)
     require(not h.diverged, f"{cell.name}: diverged in round {h.diverged_at}")
     setting, models = cell.settings[scale], models_of(run.world, h)
@@ -90,26 +92,8 @@ def export(
     card = card_of(cell, about, models, own, mine["value"], line)
     if run.method.personal is not nothing:
         card += PERSONAL
-    _write(out, content | {CARD: card.encode()})
+    replace_folder(target(out, force), content | {CARD: card.encode()})
     return [out / name for name in (*content, CARD)]
-
-
-def load(path: str | Path) -> Split:
-    """The network of an exported file, ready to be used; nothing is unpickled."""
-    try:
-        with safe_open(path, "pt") as file:
-            about = json.loads((file.metadata() or {})["fedlab"])
-            state = {name: file.get_tensor(name) for name in file.keys()}
-    except (OSError, KeyError, ValueError, SafetensorError) as error:
-        raise InputError(f"{path} is not an exported model: {error}") from None
-    known = about.get("format") == FORMAT
-    require(
-        known, f"{path}: format {about.get('format')!r}, but {FORMAT} is known only"
-    )
-    setting = Setting(**about["setting"])
-    net = network_of(setting, tuple(about["shape"]), len(about["classes"]))()
-    net.load_state_dict(state)
-    return net.eval()
 
 
 def _weights(model: GroupModel, about: dict[str, Any]) -> bytes:
@@ -118,37 +102,40 @@ def _weights(model: GroupModel, about: dict[str, Any]) -> bytes:
     return save(tensors, {"format": "pt", "fedlab": json.dumps(about | more)})
 
 
-def _check_target(out: Path, force: bool) -> None:
-    """Refuse to lose anything but an export that is to be replaced."""
-    require(out.parent.is_dir(), f"--out: there is no folder {out.parent}")
-    if not out.exists():
-        return
-    require(out.is_dir(), f"--out: {out} is a file, give a folder")
-    names = [p.name for p in out.iterdir()]
-    if not names:
-        return
-    require(force, f"--out: {out} exists: use --force to replace it")
-    strange = [n for n in names if n != CARD and not n.endswith(".safetensors")]
-    ours = CARD in names and LIBRARY in (out / CARD).read_text()
-    safe = ours and not strange
-    require(safe, f"--out: {out} is not an export: nothing in it is replaced")
+def load(path: str | Path) -> Split:
+    """The network of an exported file, ready to be used; nothing is unpickled."""
+    try:
+        about, state = read(Path(path))
+        setting, shape = Setting(**about["setting"]), tuple(about["shape"])
+        _check_size(setting, shape, state)
+        make = network_of(setting, shape, len(about["classes"]))
+        with torch.device("meta"):
+            wanted = make().state_dict()
+        for name in sorted(wanted.keys() | state.keys()):
+            found, needed = (_kind(tree.get(name)) for tree in (state, wanted))
+            require(found == needed, f"{name} is {found}, not {needed}")
+        net = make()
+        net.load_state_dict(state)
+    except Exception as error:  # what is in a file may be wrong in any way
+        lacks = "it lacks " if isinstance(error, KeyError) else ""
+        why = f"{lacks}{reason(error)}"
+        raise InputError(f"{path} is not an exported model: {why}") from None
+    return net.eval()
 
 
-def _write(out: Path, files: dict[str, bytes]) -> None:
-    """Write a folder whole, or leave it as it was."""
-    with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
-        new, old = Path(beside) / "new", Path(beside) / "old"
-        new.mkdir()
-        for name, content in files.items():
-            with open(new / name, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        if out.exists():
-            out.rename(old)
-        try:
-            new.rename(out)
-        except OSError:
-            if old.exists():
-                old.rename(out)
-            raise
+def _kind(values: Tensor | None) -> str:
+    """What has to be the same of a network's tensor and a file's."""
+    return "not there" if values is None else f"{values.dtype} {tuple(values.shape)}"
+
+
+def _check_size(setting: Setting, shape: tuple, state: Tree) -> None:
+    """Refuse what asks for more than the file's own numbers can account for."""
+    whole = all(type(n) is int and n >= 1 for n in shape)
+    require(whole and math.prod(shape) <= LARGEST, f"samples of shape {shape!r:.60}")
+    numbers = max(LARGEST, *(v.numel() for v in state.values()))
+    for name, given in setting.network.items():
+        each = given if isinstance(given, list) else [given]
+        most = len(state) if name in ("depth", "blocks") else numbers
+        sizes = [n for n in each if isinstance(n, int)]
+        sound = len(each) <= len(state) and max(sizes, default=0) <= most
+        require(sound, f"{name}={given!r:.60} of a network of {len(state)} tensors")

@@ -8,7 +8,8 @@ import datetime
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,70 +17,21 @@ from typing import Any
 
 import torch
 
-from fedlab_core.errors import InputError, require
+from fedlab_core.data.files import reason
+from fedlab_core.errors import InputError
 from fedlab_core.rounds.history import History, Round, Run
 from fedlab_core.rounds.play import run_all
+from fedlab_core.tree import is_finite
 from fedlab_ledger.build import run_of
 from fedlab_ledger.cells import Cell, Setting
+from fedlab_ledger.lines import SCHEMA, Line
 from fedlab_ledger.measures import column, column_of, measure, seen
 from fedlab_ledger.observers import watching
-from fedlab_ledger.store import SCHEMA, Found, Line, Store
+from fedlab_ledger.store import Store
+from fedlab_ledger.turns import PAUSE, sharing
+from fedlab_ledger.work import Job
 
 Tick = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Job:
-    """Cells that want the same runs of the same seeds, at one scale."""
-
-    scale: str
-    settings: tuple[Setting, ...]  # the cells' own, and one to compare it with
-    seeds: tuple[int, ...]
-    cells: tuple[Cell, ...]
-
-    @property
-    def name(self) -> str:
-        """Its first cell, and how many more there are."""
-        first, *others = self.cells
-        return f"{first.name} and {len(others)} more" if others else first.name
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds there are to be played."""
-        return len(self.seeds) * sum(s.rounds for s in self.settings)
-
-
-def jobs(
-    cells: Iterable[Cell], scale: str, seeds: Sequence[int], found: Found
-) -> list[Job]:
-    """What is missing, the longest-waiting first: never played before played long ago.
-
-    Cells without this scale are left out; cells of one setting become one job. Of cells
-    with one key, all of which its lines are for, the first stands for the others.
-    """
-    shared: dict[tuple, dict[str, Cell]] = {}
-    since: dict[tuple, str] = {}
-    for cell in cells:
-        if scale not in cell.settings:
-            continue
-        there = found.of(cell.key(scale))
-        missing = tuple(seed for seed in seeds if seed not in there)
-        if not missing:
-            continue
-        own, other = cell.settings[scale], cell.against.get(scale)
-        at = (own.key, other.key if other else "", missing)
-        shared.setdefault(at, {}).setdefault(cell.key(scale), cell)
-        last = max((line["date"] for line in there.values()), default="")
-        since[at] = min(since.get(at, last), last)
-    made = []
-    for at in sorted(shared, key=lambda a: since[a]):
-        mine = tuple(shared[at].values())
-        first = mine[0]
-        settings = [first.settings[scale]]
-        if scale in first.against:
-            settings.append(first.against[scale])
-        made.append(Job(scale, tuple(settings), at[2], mine))
-    return made
 
 
 @dataclass(frozen=True)
@@ -155,7 +107,8 @@ def _played(
         def observe(now: Round) -> dict:
             if tick:
                 tick()
-            return look(now)
+            over = bool(columns) and not is_finite(now.after)  # nothing is to be seen
+            return {} if over else look(now)
 
         return observe
 
@@ -202,11 +155,19 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def keep(store: Store, lines: Sequence[Line]) -> None:
-    """Store a job's lines, each in the file of its table."""
-    tables = dict.fromkeys((v["paper"], v["table"]) for v in lines)
-    for at in tables:
-        store.append([v for v in lines if (v["paper"], v["table"]) == at])
+class Fault(str):
+    """That a job ended in an error of the program's; `trace` says where."""
+
+    trace: str = ""
+
+
+def why_not(error: Exception) -> str:
+    """Why a job could not be played, in one line."""
+    if isinstance(error, InputError):
+        return str(error)
+    said = Fault(f"{type(error).__name__}: {reason(error)}")
+    said.trace = "".join(traceback.format_exception(error))
+    return said
 
 
 def play_all(
@@ -221,66 +182,28 @@ def play_all(
     """Play one job after another; gives the lines that are on the disk, or a refusal.
 
     With a `budget` in seconds, no job is begun that would outlast it at the pace of
-    those before it. A job whose data are missing is refused, and the next one begun.
+    those before it. A job that cannot be played is refused, and the next one begun. One
+    that another player has finished meanwhile is given without lines.
     """
     begun, rounds, recent = clock(), 0, Recent()
-    for job in waiting:
-        spent = clock() - begun
-        pace = spent / rounds if rounds else 0.0
-        if budget is not None and spent + pace * job.rounds > budget:
-            return
-        try:
-            lines = play(job, device, tick, recent)
-        except InputError as error:
-            yield job, str(error)
-            continue
-        keep(store, lines)
-        rounds += job.rounds
-        yield job, lines
-
-
-@dataclass(frozen=True)
-class Check:
-    """A stored line beside the same run, played again."""
-
-    line: Line
-    again: float | None
-    agrees: bool
-    exact: bool  # whether it has to be the same number
-
-    @property
-    def text(self) -> str:
-        """The check as one line."""
-        v = self.line
-        where = f"{v['paper']}/{v['table']} {v['row']} | {v['column']}"
-        word = "agrees" if self.agrees else "DIFFERS"
-        how = "same machine kind" if self.exact else "other machine kind"
-        seed = f"{v['scale']}, seed {v['seed']}"
-        return f"{word}: {where}, {seed}: {v['value']} again {self.again} ({how})"
-
-
-def alone(cell: Cell, scale: str, seeds: Sequence[int]) -> Job:
-    """The job of one cell."""
-    settings = [cell.settings[scale]]
-    if scale in cell.against:
-        settings.append(cell.against[scale])
-    return Job(scale, tuple(settings), tuple(seeds), (cell,))
-
-
-def verify(cell: Cell, line: Line, device: str, tolerance: float) -> Check:
-    """Play a stored line's job again, with the seeds that it was played with.
-
-    The number must be the same on the same kind of device with the same torch and
-    threads, and within the tolerance (in the cell's unit) on another.
-    """
-    seeds = tuple(line["together"])
-    require(
-        line["seed"] in seeds, f"{cell.name}: a line that was played without itself"
-    )
-    lines = play(alone(cell, line["scale"], seeds), device)
-    again = next(v for v in lines if v["seed"] == line["seed"])
-    exact = all(again[k] == line.get(k) for k in ("device", "torch", "threads"))
-    old, new = line["value"], again["value"]
-    if exact or old is None or new is None:
-        return Check(line, new, old == new, exact)
-    return Check(line, new, abs(old - new) <= tolerance, exact)
+    with sharing(waiting, store) as turns:
+        while turns.left:
+            turn = turns.next()
+            spent = clock() - begun
+            pace = spent / rounds if rounds else 0.0
+            due = spent + pace * (turn.job.rounds if turn else 0)
+            if budget is not None and due > budget:
+                return
+            if turn is None:
+                time.sleep(PAUSE)
+                continue
+            try:
+                lines = play(turn.job, device, tick, recent) if turn.job.cells else []
+            except Exception as error:  # of one job's: the others go on
+                turns.over(turn)
+                yield turn.claimed, why_not(error)
+                continue
+            lines = turns.keep(turn, lines)
+            turns.over(turn)
+            rounds += turn.job.rounds
+            yield turn.claimed, lines

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fedlab_ledger.cells import SCALES, Cell, Table
-from fedlab_ledger.store import Found, Line
+from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge
 
 Tables = Mapping[str, Table]

@@ -1,124 +1,42 @@
-"""Results as lines: one file a table, only ever added to.
+"""A folder of results as lines: one file a table, only ever added to.
 
 A line is written in one call and is on the disk before it is reported. A line that a
 crash left incomplete is passed over, with a note, and the next one begins afresh.
+
+A merge writes its files into a folder beside, which it then calls `.merged`: from that
+moment on it is done. What is in there counts instead of the files of the same names,
+and takes their places one by one; whoever writes next completes it if it was stopped.
 """
 
+import errno
 import fcntl
-import json
 import os
+import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from fedlab_core.data.whole import replacing, sweep, telling, writable
 from fedlab_core.errors import InputError, require
+from fedlab_ledger.lines import (
+    Found,
+    Line,
+    Lines,
+    check_line,
+    found_in,
+    read_lines,
+    reading,
+    written,
+)
 
-SCHEMA = 1
-Line = dict[str, Any]
-
-_TEXT, _WHOLE, _MAYBE, _NUMBER = (str,), (int,), (int, float, type(None)), (int, float)
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "schema": _WHOLE,
-    "key": _TEXT,
-    "paper": _TEXT,
-    "table": _TEXT,
-    "row": _TEXT,
-    "column": _TEXT,
-    "scale": _TEXT,
-    "seed": _WHOLE,
-    "value": _MAYBE,
-    "metrics": (dict,),
-    "curve": (list,),
-    "clients": (list, type(None)),
-    "steps": _WHOLE,
-    "bytes": _WHOLE,
-    "seconds": _NUMBER,
-    "together": (list,),
-    "device": _TEXT,
-    "torch": _TEXT,
-    "commit": _TEXT,
-    "date": _TEXT,
-    "diverged": (int, type(None)),
-}
-_SOMETIMES: dict[str, tuple[type, ...]] = {"seen": (dict,), "homes": (list,)}
-
-
-def check_line(line: Any, where: str) -> Line:
-    """The line, if it is one of ours."""
-    require(isinstance(line, dict), f"{where}: not a result but {line!r:.40}")
-    schema = line.get("schema")
-    ours = f"{where}: schema {schema!r}, but this version knows {SCHEMA} only"
-    require(schema == SCHEMA, ours)
-    there = {name: types for name, types in _SOMETIMES.items() if name in line}
-    for name, types in (_FIELDS | there).items():
-        require(name in line, f"{where}: a result without {name!r}")
-        sound = isinstance(line[name], types) and not isinstance(line[name], bool)
-        require(sound, f"{where}: {name} is {line[name]!r:.40}")
-    return line
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a ledger holds, and what is to be said about it.
-
-    `lines` has, by key and seed, the first line that was written.
-    """
-
-    lines: dict[str, dict[int, Line]] = field(default_factory=dict)
-    duplicates: int = 0
-    conflicts: list[str] = field(default_factory=list)
-    torn: list[str] = field(default_factory=list)
-
-    @property
-    def notes(self) -> list[str]:
-        """One line for each thing that is not as it should be."""
-        again = [f"{self.duplicates} lines are there twice"] if self.duplicates else []
-        return [*self.torn, *self.conflicts, *again]
-
-    def of(self, key: str) -> dict[int, Line]:
-        """The lines of a key, by seed."""
-        return dict(sorted(self.lines.get(key, {}).items()))
-
-
-def read_lines(path: Path) -> tuple[list[Line], list[str]]:
-    """The lines of a file, and notes on what could not be read of it."""
-    lines, torn = [], []
-    for n, text in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not text.strip():
-            continue
-        try:
-            value = json.loads(text)
-        except ValueError:
-            torn.append(f"{path}:{n} is not a whole line: passed over")
-            continue
-        lines.append(check_line(value, f"{path}:{n}"))
-    return lines, torn
-
-
-def found_in(paths: Iterable[Path]) -> Found:
-    """Everything that these files hold."""
-    lines: dict[str, dict[int, Line]] = {}
-    duplicates, conflicts, torn = 0, [], []
-    for path in paths:
-        new, bad = read_lines(path)
-        torn += bad
-        for line in new:
-            first = lines.setdefault(line["key"], {}).setdefault(line["seed"], line)
-            if first is line:
-                continue
-            if first["value"] == line["value"]:
-                duplicates += 1
-            else:
-                conflicts.append(_conflict(first, line))
-    return Found(lines, duplicates, conflicts, torn)
-
-
-def _conflict(one: Line, other: Line) -> str:
-    where = f"{one['paper']}/{one['table']} {one['row']} | {one['column']}"
-    said = (f"{v['value']} ({v['device']})" for v in (one, other))
-    return f"{where}, {one['scale']}, seed {one['seed']}: {' and '.join(said)}"
+MERGED = ".merged"
+ROOM = 2**20  # bytes that there should be on the disk before anything is played
+Known = dict[Path, tuple[tuple, Lines]]  # what was read of a file, and when it changed
 
 
 @dataclass(frozen=True)
@@ -133,11 +51,21 @@ class Store:
 
     def files(self) -> list[Path]:
         """All files of results, in order of their names."""
-        return sorted(self.folder.glob("*.jsonl"))
+        with reading(self.folder):
+            there = {*os.listdir(self.folder), *self._merged()}
+        return [self.folder / n for n in sorted(there) if n.endswith(".jsonl")]
 
-    def read(self) -> Found:
-        """Everything in the folder."""
-        return found_in(self.files())
+    def read(self, new: bool = False, known: Known | None = None) -> Found:
+        """Everything in the folder, which has to be there unless it may be `new`.
+
+        Files that are `known`, and have not changed since, are not read again.
+        """
+        if new and not os.path.lexists(self.folder):
+            return Found()
+        lacks = f"there is no ledger {self.folder}: `run` makes one"
+        require(os.path.lexists(self.folder), lacks)
+        known = {} if known is None else known
+        return found_in([self._lines(path, known) for path in self.files()])
 
     def append(self, lines: Sequence[Line]) -> None:
         """Add lines, all of one table, in one write that has reached the disk."""
@@ -146,72 +74,164 @@ class Store:
         for line in lines:
             check_line(line, "a new line")
         path = self.path(lines[0]["paper"], lines[0]["table"])
-        text = "".join(_written(line) for line in lines).encode()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self._alone():
-            new = not path.exists()
-            file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                end = os.fstat(file).st_size
-                if end and os.pread(file, 1, end - 1) != b"\n":
-                    text = b"\n" + text
-                if os.write(file, text) != len(text):
-                    raise InputError(f"{path}: not all could be written: disk full?")
-                os.fsync(file)
-            finally:
-                os.close(file)
-            if new:
-                _settle(self.folder)
+        text = b"".join(map(written, lines))
+        with telling(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                new = not path.exists()
+                try:
+                    with _opened(path) as file:
+                        _add(file, text)
+                except OSError:
+                    if new:
+                        path.unlink(missing_ok=True)
+                    raise
+                if new:
+                    _settle(self.folder)
+
+    def ready(self, tables: Iterable[tuple[str, str]]) -> None:
+        """Make the folder, and try whether lines of these tables could be added."""
+        with telling(f"--ledger: {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                for path in (self.path(*table) for table in tables):
+                    if os.path.lexists(path):
+                        with _opened(path):
+                            pass
+                with tempfile.TemporaryFile(dir=self.folder) as file:
+                    file.write(bytes(ROOM))
 
     def merge(self, others: Sequence[Path]) -> tuple[int, list[str]]:
         """Take over the lines of other folders: how many are new, and any notes.
 
-        Every file is rewritten whole: what was there, then what is new, nothing twice.
-        Lines that contradict each other are both kept, and reported.
+        A file is what was there, then what is new, nothing twice. Lines that contradict
+        each other are both kept, and reported. All files are changed, or none is.
         """
         for folder in others:
             require(folder.is_dir(), f"merge: there is no folder {folder}")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        names = {p.name for f in others for p in Store(f).files()}
-        added, notes = 0, []
+        stores = [Store(folder) for folder in others]
+        names = sorted({path.name for store in stores for path in store.files()})
+        with telling(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        added, notes, made = 0, [], {}
         with self._alone():
-            for name in sorted(names):
-                mine = self.folder / name
-                kept: dict[tuple, Line] = {}
-                for path in (mine, *(f / name for f in others)):
-                    lines, torn = read_lines(path) if path.exists() else ([], [])
-                    notes += torn
-                    for v in lines:
-                        at = (v["key"], v["seed"], v["value"])
-                        added += path != mine and at not in kept
-                        kept.setdefault(at, v)
-                _replace(mine, "".join(map(_written, kept.values())).encode())
+            for name in names:
+                mine, theirs = self._have(name), [store._have(name) for store in stores]
+                lines, more = zip(mine, *theirs, strict=True)
+                notes += chain(*more)
+                kept = _distinct(chain(*lines))
+                added += len(kept) - len(_distinct(mine[0]))
+                made[name] = b"".join(map(written, kept))
+            self._replace_all(made)
         return added, notes + self.read().conflicts
+
+    def _have(self, name: str) -> Lines:
+        """The lines of a file, if there is one of that name."""
+        path = self.folder / name
+        return self._lines(path, {}) if path in self.files() else ([], [])
+
+    def _lines(self, path: Path, known: Known) -> Lines:
+        """The lines of a file, or of what a merge puts in its place."""
+        merged = self.folder / MERGED / path.name
+        at = merged if merged.exists() else path
+        try:
+            return _read(at, path, known)
+        except InputError:
+            if os.path.lexists(at):
+                raise
+        return _read(path, path, known)  # it has just taken its place
+
+    def _merged(self) -> list[str]:
+        with suppress(FileNotFoundError):
+            return os.listdir(self.folder / MERGED)
+        return []
+
+    def _replace_all(self, made: dict[str, bytes]) -> None:
+        """Change files together: all of them, or none."""
+        for name in made:
+            writable(self.folder / name, "merge", force=True)
+        beside = self.folder / f".fedlab-{secrets.token_hex(8)}.merge"
+        with telling(self.folder):
+            try:
+                beside.mkdir()
+                for name, content in made.items():
+                    with replacing(beside / name) as file:
+                        file.write(content)
+                _settle(beside)
+                beside.rename(self.folder / MERGED)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
+            _settle(self.folder)
+            self._complete()
+
+    def _complete(self) -> None:
+        """Do what is left of a merge, and of one that never came to that."""
+        sweep(self.folder)
+        for beside in self.folder.glob(".fedlab-*.merge"):
+            shutil.rmtree(beside)
+        for name in sorted(self._merged()):
+            staged = self.folder / MERGED / name
+            with replacing(self.folder / name) as file:
+                file.write(staged.read_bytes())
+            _settle(self.folder)
+            staged.unlink()
+        with suppress(FileNotFoundError):
+            (self.folder / MERGED).rmdir()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else writes into the folder meanwhile."""
-        lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        """Nobody else writes into the folder meanwhile, and nothing is half done."""
+        with telling(self.folder):
+            lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with telling(self.folder):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._complete()
             yield
         finally:
             os.close(lock)
 
 
-def _written(line: Line) -> str:
-    return json.dumps(line, allow_nan=False, ensure_ascii=False) + "\n"
+def _read(at: Path, path: Path, known: Known) -> Lines:
+    with reading(at):
+        about = os.stat(at)
+    mark = (at, about.st_ino, about.st_mtime_ns, about.st_size)
+    if path not in known or known[path][0] != mark:
+        known[path] = mark, read_lines(at)
+    return known[path][1]
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole, or leave it as it was."""
-    part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    _settle(path.parent)
+def _distinct(lines: Iterable[Line]) -> list[Line]:
+    """Each line once; those that contradict each other are different ones."""
+    kept: dict[tuple, Line] = {}
+    for line in lines:
+        kept.setdefault((line["key"], line["seed"], line["value"]), line)
+    return list(kept.values())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A file that lines can be added to."""
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        require(stat.S_ISREG(os.fstat(file).st_mode), f"{path} is not a file of lines")
+        yield file
+    finally:
+        os.close(file)
+
+
+def _add(file: int, text: bytes) -> None:
+    """Add text on a line of its own, all of it or nothing."""
+    end = os.fstat(file).st_size
+    if end and os.pread(file, 1, end - 1) != b"\n":
+        text = b"\n" + text
+    try:
+        if os.write(file, text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, end)
+        raise
 
 
 def _settle(folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fedlab_ledger.cells import Cell, Table
-from fedlab_ledger.store import Found, Line
+from fedlab_ledger.lines import Found, Line
 
 USUAL_SEEDS = (0, 1, 2)  # those of `run` without --seeds
 PROGRAM = "python -m fedlab_core"

@@ -23,7 +23,7 @@ from fedlab_ledger import verdict as rule
 from fedlab_ledger.book import NAMES, Book, opened
 from fedlab_ledger.cells import Cell
 from fedlab_ledger.claims import Judged, lines_by_seed
-from fedlab_ledger.store import Line
+from fedlab_ledger.lines import Line
 from fedlab_ledger.trace import command, trace
 
 _HEAD = ("paper: gain", "our gain", "scale, seeds", "verdict")

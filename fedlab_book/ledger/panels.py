@@ -11,7 +11,7 @@ from fedlab_core.errors import require
 from fedlab_core.metrics.scores import mean_interval
 from fedlab_ledger.book import Book
 from fedlab_ledger.cells import Cell
-from fedlab_ledger.store import Line
+from fedlab_ledger.lines import Line
 from fedlab_ledger.trace import lines_of
 
 Values = dict[int, float]  # by seed

@@ -23,9 +23,8 @@ def letters(
     x_train, y_train = draw(n_train, seed=2 * seed)
     x_test, y_test = draw(n_test, seed=2 * seed + 1)
     scale = ((_letters.MEAN,), (_letters.STD,))
-    return Dataset(
-        "letters", x_train, y_train, x_test, y_test, _letters.CLASSES, *scale
-    )
+    drawn = (x_train, y_train, x_test, y_test)
+    return Dataset("letters", *drawn, _letters.CLASSES, *scale)
 
 
 def digits(seed: int = 0) -> Dataset:
@@ -38,6 +37,5 @@ def digits(seed: int = 0) -> Dataset:
     order = np.random.default_rng(seed).permutation(len(y))
     test, train = order[: len(y) // 5], order[len(y) // 5 :]
     names = tuple(str(c) for c in range(10))
-    return Dataset(
-        "digits", x[train], y[train], x[test], y[test], names, (0.305,), (0.376,)
-    )
+    parts = (x[train], y[train], x[test], y[test])
+    return Dataset("digits", *parts, names, (0.305,), (0.376,))

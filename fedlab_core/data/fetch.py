@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from fedlab_core.data.whole import replacing
 from fedlab_core.errors import InputError, require
 
 TIMEOUT = 60.0  # seconds without a byte
@@ -67,9 +68,8 @@ def remember(archive: Archive, shelf: Path, path: Path) -> None:
     if _published(archive) or side.exists():
         return
     shelf.mkdir(parents=True, exist_ok=True)
-    part = side.with_suffix(".part")
-    part.write_text(f"{_digest(path, 'sha256')}  {archive.file}\n")
-    part.replace(side)
+    with replacing(side) as file:
+        file.write(f"{_digest(path, 'sha256')}  {archive.file}\n".encode())
 
 
 def _published(archive: Archive) -> bool:
@@ -86,18 +86,13 @@ def _check(archive: Archive, path: Path, shelf: Path, what: str) -> None:
     for kind, known in (("md5", archive.md5), ("sha256", archive.sha256)):
         if known:
             found = _digest(path, kind)
-            require(
-                found == known,
-                f"{what} is not the published file ({kind} {found}, not {known})",
-            )
+            why = f"{what} is not the published file ({kind} {found}, not {known})"
+            require(found == known, why)
     side = shelf / f"{archive.file}.sha256"
     if not _published(archive) and side.exists():
         found, first = _digest(path, "sha256"), side.read_text().split()[:1]
-        require(
-            [found] == first,
-            f"{what} is not the file that was first seen here: delete {side} to trust "
-            f"the new one (sha256 {found})",
-        )
+        why = f"{what} is not the file that was first seen here: delete {side} to trust"
+        require([found] == first, f"{why} the new one (sha256 {found})")
 
 
 def _download(url: str, part: Path, archive: Archive) -> None:
@@ -129,10 +124,8 @@ def _receive(url: str, part: Path, archive: Archive) -> None:
         limit = archive.size or LIMIT
         fits = (total or 0) <= limit
         require(fits, f"{total} bytes are offered, {limit} expected")
-        bar = tqdm(
-            desc=archive.file, total=total, initial=have, unit="B", unit_scale=True,
-            leave=False, disable=None,
-        )  # fmt: skip
+        how = {"unit": "B", "unit_scale": True, "leave": False, "disable": None}
+        bar = tqdm(desc=archive.file, total=total, initial=have, **how)
         with part.open("ab" if have else "wb") as file, bar:
             while block := answer.read(BLOCK):
                 have += file.write(block)

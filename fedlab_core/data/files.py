@@ -1,22 +1,20 @@
 """Data files: one `.npz` a set, read with care and written whole or not at all."""
 
 import errno
-import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.sources import SOURCES, Source
+from fedlab_core.data.whole import replacing
 from fedlab_core.errors import InputError, require
 
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test", "classes")
 _OPTIONAL = ("owners_train", "owners_test")
-_MORE = {
-    "images": (),
-    "words": ("vocabulary",),
-    "numbers": ("targets_train", "targets_test"),
-}
+_TARGETS = ("targets_train", "targets_test")
+_MORE = {"images": (), "words": ("vocabulary",), "numbers": _TARGETS}
 Arrays = dict[str, np.ndarray]
 
 
@@ -39,7 +37,7 @@ def read(path: Path) -> Dataset:
         ) from None
     missing = [key for key in need if key not in arrays]
     require(not missing, f"{path} lacks {', '.join(missing)}")
-    names: dict[str, tuple[str, ...]] = {}
+    names: dict[str, Any] = {}
     for key in ("classes", "vocabulary"):
         if key in arrays:
             listed = arrays.pop(key)
@@ -49,18 +47,9 @@ def read(path: Path) -> Dataset:
         _check_samples(path, source, part, arrays, len(names.get("vocabulary", ())))
         _check_labels(path, part, arrays, len(names["classes"]))
         _check_rest(path, part, arrays)
-    mean, std = source.mean, source.std
-    if source.kind == "numbers":
-        mean, std = _scale(arrays["x_train"])
-    return Dataset(
-        path.stem,
-        *(arrays[key] for key in _ARRAYS[:4]),
-        classes=names["classes"],
-        mean=mean,
-        std=std,
-        vocabulary=names.get("vocabulary"),
-        **{key: arrays.get(key) for key in (*_OPTIONAL, *_MORE["numbers"])},
-    )
+    own = _scale(arrays["x_train"]) if source.kind == "numbers" else None
+    mean, std = own or (source.mean, source.std)
+    return Dataset(path.stem, **arrays, **names, mean=mean, std=std)
 
 
 def _check_samples(
@@ -101,8 +90,8 @@ def _check_rest(path: Path, part: str, arrays: Arrays) -> None:
         if held is None:
             continue
         sound = held.shape == (n,) and np.issubdtype(held.dtype, kind)
-        sound = sound and np.isfinite(held).all()
         sound = sound and (key == "targets" or min(held) >= 0)
+        sound = sound and np.isfinite(held).all()
         found = f"{held.dtype} {held.shape}"
         require(bool(sound), f"{path}: {key}_{part} are {found}, not one a sample")
 
@@ -122,7 +111,5 @@ def reason(error: Exception) -> str:
 def write(path: Path, **arrays: np.ndarray) -> None:
     """Write one data file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part-") as folder:
-        part = Path(folder) / path.name
-        np.savez(part, allow_pickle=False, **arrays)
-        part.replace(path)
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)

@@ -30,10 +30,8 @@ def _cifar(
 ) -> Arrays:
     """Records of `width` labels, of which one is wanted, and 3 x 32 x 32 bytes."""
     want = {*train, test, names}
-    found = {
-        path.name: file.read()
-        for path, file in tar_members(archive, lambda path: path.name in want)
-    }
+    members = tar_members(archive, lambda path: path.name in want)
+    found = {path.name: file.read() for path, file in members}
     missing = ", ".join(sorted(want - set(found)))
     require(not missing, f"{archive.name} lacks {missing}")
     arrays: Arrays = {"classes": np.array(found[names].decode().split())}
@@ -64,10 +62,7 @@ def cifar100_coarse(paths: Paths, scratch: Path) -> Arrays:
     return _cifar(paths[0], ["train.bin"], "test.bin", "coarse_label_names.txt", 0, 2)
 
 
-CINIC10 = (
-    "airplane", "automobile", "bird", "cat", "deer",
-    "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
+CINIC10 = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 
 
 def cinic10(paths: Paths, scratch: Path) -> Arrays:

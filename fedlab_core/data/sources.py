@@ -65,25 +65,19 @@ _CINIC10 = Archive(
     md5="6ee4d0c996905fe93221de577967a372",
 )
 _HARVARD = "https://dataverse.harvard.edu/api/access/datafile/"
-_HAM10000 = (
-    Archive(
-        "HAM10000_images_part_1.zip",
-        size=1_366_522_108,
-        md5="4639bfa73ab251610530a97c898e6e46",
-        page=f"{_HARVARD}3172585",
-    ),
-    Archive(
-        "HAM10000_images_part_2.zip",
-        size=1_403_566_547,
-        md5="da43d6cc50f6613013be07e8986b384b",
-        page=f"{_HARVARD}3172584",
-    ),
-    Archive(
-        "HAM10000_metadata.csv",
-        size=690_218,
-        md5="8f85fb1aa29d80a2797247e434deb79d",
-        page=f"{_HARVARD}4338392?format=original",
-    ),
+_HAM10000_MD5 = (
+    "4639bfa73ab251610530a97c898e6e46",
+    "da43d6cc50f6613013be07e8986b384b",
+    "8f85fb1aa29d80a2797247e434deb79d",
+)
+_TERMS = "its terms, CC BY-NC 4.0, are for you to accept"
+_HAM10000 = tuple(
+    Archive(f"HAM10000_{file}", size=size, md5=md5, page=_HARVARD + page)
+    for page, file, size, md5 in (
+        ("3172585", "images_part_1.zip", 1_366_522_108, _HAM10000_MD5[0]),
+        ("3172584", "images_part_2.zip", 1_403_566_547, _HAM10000_MD5[1]),
+        ("4338392?format=original", "metadata.csv", 690_218, _HAM10000_MD5[2]),
+    )
 )
 _FEMNIST = Archive(
     "emnist_all.sqlite.lzma",
@@ -101,71 +95,43 @@ _SENT140 = Archive(
     md5="1647eb110dd2492512e27b9a70d5d1bc",
     sha256="004a3772c8a7ff9bbfeb875880f47f0679d93fc63e5cf9cff72d54a8a6162e57",
 )
-_AG = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/"
+_GITHUB = "https://raw.githubusercontent.com/"
+_AG = f"{_GITHUB}mhjabreel/CharCnn_Keras/master/data/ag_news_csv/"
+_AG_MD5 = ("b1a00f826fdfbd249f79597b59e1dc12", "d52ea96a97a2d943681189a97654912d")
 _AG_NEWS = (
-    Archive(
-        "ag_news_train.csv",
-        (f"{_AG}ag_news_csv/train.csv",),
-        md5="b1a00f826fdfbd249f79597b59e1dc12",
-    ),
-    Archive(
-        "ag_news_test.csv",
-        (f"{_AG}ag_news_csv/test.csv",),
-        md5="d52ea96a97a2d943681189a97654912d",
-    ),
+    Archive("ag_news_train.csv", (f"{_AG}train.csv",), md5=_AG_MD5[0]),
+    Archive("ag_news_test.csv", (f"{_AG}test.csv",), md5=_AG_MD5[1]),
 )
+_IRVINE = "https://archive.ics.uci.edu/static/public/363/"
 _FACEBOOK = Archive(
-    "facebook_comment_volume.zip",
-    (
-        "https://archive.ics.uci.edu/static/public/363/"
-        "facebook+comment+volume+dataset.zip",
-    ),
+    "facebook_comment_volume.zip", (f"{_IRVINE}facebook+comment+volume+dataset.zip",)
 )
 
-_CIFAR100_SCALE = ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762))
+_CIFAR10_SCALE = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+_CIFAR100_SCALE = (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)
+_CINIC10_SCALE = (0.4789, 0.4723, 0.4305), (0.2421, 0.2383, 0.2587)
+_HAM10000_SCALE = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_SVHN_SCALE = (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)
+
+
+def _images(
+    scale: tuple[tuple, tuple], convert: Callable, *archives: Archive, by_hand=""
+) -> Source:
+    return Source("images", *scale, archives=archives, convert=convert, by_hand=by_hand)
+
 
 # Fashion-MNIST: .5/.5, CINIC-10 and HAM10000 too as in FedDisco's experiments;
 # FEMNIST as usually quoted; the other images: their training sets' own.
 SOURCES: dict[str, Source] = {
     "mnist": Source("images", (0.1307,), (0.3081,), torchvision="MNIST"),
     "fashion_mnist": Source("images", (0.5,), (0.5,), torchvision="FashionMNIST"),
-    "cifar10": Source(
-        "images",
-        (0.4914, 0.4822, 0.4465),
-        (0.2470, 0.2435, 0.2616),
-        archives=(_CIFAR10,),
-        convert=images.cifar10,
-    ),
-    "cifar100": Source(
-        "images", *_CIFAR100_SCALE, archives=(_CIFAR100,), convert=images.cifar100
-    ),
-    "cifar100_coarse": Source(
-        "images",
-        *_CIFAR100_SCALE,
-        archives=(_CIFAR100,),
-        convert=images.cifar100_coarse,
-    ),
-    "svhn": Source(
-        "images", (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970), torchvision="SVHN"
-    ),
-    "cinic10": Source(
-        "images",
-        (0.4789, 0.4723, 0.4305),
-        (0.2421, 0.2383, 0.2587),
-        archives=(_CINIC10,),
-        convert=images.cinic10,
-    ),
-    "ham10000": Source(
-        "images",
-        (0.485, 0.456, 0.406),
-        (0.229, 0.224, 0.225),
-        archives=_HAM10000,
-        convert=images.ham10000,
-        by_hand="its terms, CC BY-NC 4.0, are for you to accept",
-    ),
-    "femnist": Source(
-        "images", (0.9637,), (0.1591,), archives=(_FEMNIST,), convert=writers.femnist
-    ),
+    "cifar10": _images(_CIFAR10_SCALE, images.cifar10, _CIFAR10),
+    "cifar100": _images(_CIFAR100_SCALE, images.cifar100, _CIFAR100),
+    "cifar100_coarse": _images(_CIFAR100_SCALE, images.cifar100_coarse, _CIFAR100),
+    "svhn": Source("images", *_SVHN_SCALE, torchvision="SVHN"),
+    "cinic10": _images(_CINIC10_SCALE, images.cinic10, _CINIC10),
+    "ham10000": _images(_HAM10000_SCALE, images.ham10000, *_HAM10000, by_hand=_TERMS),
+    "femnist": _images(((0.9637,), (0.1591,)), writers.femnist, _FEMNIST),
     "sent140": Source("words", archives=(_SENT140,), convert=tables.sent140),
     "ag_news": Source("words", archives=_AG_NEWS, convert=tables.ag_news),
     "facebook": Source("numbers", archives=(_FACEBOOK,), convert=tables.facebook),

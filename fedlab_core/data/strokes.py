@@ -102,13 +102,9 @@ def letters(
         strokes = _segments(here, angles[part], rng)
         stray = _clutter(len(here), clutter, rng)
         pen = 0.6 + rng.uniform(-0.15, 0.15, len(here))
-        ink = np.concatenate(
-            [
-                np.repeat(0.9 + rng.uniform(-0.2, 0.2, (len(here), 1)), 4, axis=1),
-                0.8 + rng.uniform(-0.2, 0.2, (len(here), clutter)),
-            ],
-            axis=1,
-        )
+        own = np.repeat(0.9 + rng.uniform(-0.2, 0.2, (len(here), 1)), 4, axis=1)
+        other = 0.8 + rng.uniform(-0.2, 0.2, (len(here), clutter))
+        ink = np.concatenate([own, other], axis=1)
         picture = _draw(np.concatenate([strokes, stray], axis=1), ink, pen)
         picture = picture + noise * rng.standard_normal(picture.shape)
         byte = 255 * (np.clip(picture, LOW, HIGH) - LOW) / (HIGH - LOW)

@@ -60,9 +60,8 @@ def number(
     vocabulary are padding and the unknown word.
     """
     require(size > 2 and length > 0, f"no texts of {length} words out of {size - 2}")
-    counts = np.bincount(
-        texts.flat[np.repeat(train, texts.lengths)], minlength=len(texts.words)
-    ).tolist()
+    seen = texts.flat[np.repeat(train, texts.lengths)]
+    counts = np.bincount(seen, minlength=len(texts.words)).tolist()
     there = [i for i, count in enumerate(counts) if count]
     ranked = sorted(there, key=lambda i: (-counts[i], texts.words[i]))[: size - 2]
     renumber = np.full(len(texts.words), UNKNOWN, dtype=np.int32)

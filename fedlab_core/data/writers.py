@@ -31,9 +31,8 @@ def femnist(paths: Sequence[Path], scratch: Path) -> dict[str, np.ndarray]:
     with lzma.open(paths[0]) as packed, database.open("wb") as file:
         shutil.copyfileobj(packed, file, 2**20)
     arrays = {"classes": np.array(CLASSES)}
-    with closing(
-        sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)
-    ) as rows:
+    address = f"{database.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as rows:
         named = rows.execute("SELECT DISTINCT client_id FROM client_metadata")
         writers = {name: i for i, name in enumerate(sorted(name for (name,) in named))}
         for part, split in _SPLITS.items():
@@ -49,10 +48,8 @@ def _part(rows: sqlite3.Connection, split: str, writers: dict[str, int]):
     require(n > 0, f"the database has no {split}")
     x, y = np.empty((n, 28, 28), np.uint8), np.empty(n, np.uint8)
     owners = np.empty(n, np.int64)
-    found = rows.execute(
-        f"SELECT client_id, serialized_example_proto {where}", (split,)
-    )
-    for i, (writer, body) in enumerate(found):
+    wanted = f"SELECT client_id, serialized_example_proto {where}"
+    for i, (writer, body) in enumerate(rows.execute(wanted, (split,))):
         pixels, y[i] = example(body)
         x[i] = np.rint(255 * pixels.clip(0, 1)).reshape(28, 28)
         owners[i] = writers[writer]

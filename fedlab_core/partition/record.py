@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedlab_core.data.whole import replacing
 from fedlab_core.errors import InputError, require
 
 
@@ -53,12 +54,8 @@ class Partition:
         """Write as JSON, whole or not at all."""
         body = {"kind": self.kind, "asked": self.asked, "digest": self.digest}
         body["indices"] = [held.tolist() for held in self.indices]
-        part = Path(path).with_suffix(".part")
-        try:
-            part.write_text(json.dumps(body))
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(json.dumps(body).encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Partition":

@@ -28,7 +28,7 @@ from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, Store, Table
 from fedlab_ledger.book import Book, distance, grouped, opened, reasons
 from fedlab_ledger.command import add_verbs
-from fedlab_ledger.store import SCHEMA, Line
+from fedlab_ledger.lines import SCHEMA, Line
 from fedlab_ledger.trace import command, different, table_command, took, trace
 from fedlab_ledger.verdict import NONE, REPRODUCED, TREND, WORDS
 
@@ -217,8 +217,10 @@ def test_reasons_are_those_of_cells_without_a_verdict(book):
 
 
 def test_the_projects_own_ledger_opens(tmp_path):
-    book = opened(tmp_path / "nothing")
+    book = opened(tmp_path)
     assert len(book.papers) == 5 and book.found.lines == {}
+    with pytest.raises(InputError, match="there is no ledger .*nothing"):
+        opened(tmp_path / "nothing")
 
 
 # -- pages -------------------------------------------------------------------------
@@ -282,7 +284,7 @@ def test_a_glance_counts_verdicts_and_compares_at_the_papers_scale(book):
     drawn = against_paper(book)
     # (60.3 - 60, 63.1 - 63)
     assert "FedDisco 2 cells, mean difference +0.2 points" in markup(drawn)
-    assert against_paper(Book(TABLES, Store(Path("nowhere")).read())) is None
+    assert against_paper(Book(TABLES, Store(Path("nowhere")).read(new=True))) is None
 
 
 def test_gains_are_drawn_beside_the_papers(book):
@@ -291,7 +293,7 @@ def test_gains_are_drawn_beside_the_papers(book):
     assert (
         alt == "Two of them. Ours is above Plain <on A>. +2.80 ± 0.00; the paper +3.00."
     )
-    nothing = Book(TABLES, Store(Path("nowhere")).read(), CLAIMS)
+    nothing = Book(TABLES, Store(Path("nowhere")).read(new=True), CLAIMS)
     assert gains(nothing.claimed("feddisco"), "None.", "Below.") is None
 
 

@@ -318,12 +318,11 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def half(file, **_):
-        with open(file, "wb") as f:
-            f.write(b"PK")
+        file.write(b"PK")
         raise OSError("disk full")
 
     monkeypatch.setattr(np, "savez", half)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="mnist.npz cannot be written: disk full"):
         data.write(path, **arrays())
     assert path.read_bytes() == before and leftovers(tmp_path) == ["mnist.npz"]
 

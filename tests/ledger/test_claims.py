@@ -8,7 +8,7 @@ import pytest
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
 from fedlab_ledger.claims import as_text
-from fedlab_ledger.store import Found
+from fedlab_ledger.lines import Found
 from fedlab_ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
 
 

@@ -18,7 +18,7 @@ from fedlab_core import __main__
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store, cluster, jobs, play_all, player
 from fedlab_ledger.cluster import LIVES, Crew
-from fedlab_ledger.store import Found
+from fedlab_ledger.lines import Found
 from tests.ledger_cases import BASE, cell, comparable, declare
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -257,7 +257,10 @@ def here(tmp_path, monkeypatch):
 
 def call(line: str, capsys) -> tuple[int, str, str]:
     capsys.readouterr()
-    code = __main__.main(line.split())
+    try:
+        code = __main__.main(line.split())
+    except SystemExit as end:
+        code = int(end.code or 0)
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -284,11 +287,11 @@ def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
 @pytest.mark.parametrize(
     "more, said",
     [
-        ("--workers 0", "--workers: 1 or more, not 0"),
-        ("--threads 0", "--threads: 1 or more, not 0"),
+        ("--workers 0", "--workers: 1 to 1024, not '0'"),
+        ("--threads 0", "--threads: 1 to 1024, not '0'"),
         ("--engine local --address auto", "--address: only with --engine ray"),
         ("--engine local --workers 2", "--workers: only with --engine ray"),
-        ("--engine local --threads 0", "--threads: 1 or more, not 0"),
+        ("--engine local --threads 0", "--threads: 1 to 1024, not '0'"),
     ],
 )
 def test_options_without_sense_are_refused(here, ray, capsys, more, said):

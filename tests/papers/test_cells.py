@@ -14,9 +14,9 @@ from fedlab_core.rounds.play import run_all
 from fedlab_ledger import SCALES, Setting, Store, build, jobs, play_all
 from fedlab_ledger.book import opened
 from fedlab_ledger.build import data_of, maker_of, method_of, run_of, scenario_of
+from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import PAPERS, TABLES, field, gaps
 from fedlab_ledger.show import as_latex, beside_of, shown
-from fedlab_ledger.store import Found
 from fedlab_ledger.trace import lines_of
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]

@@ -3,8 +3,8 @@
 import pytest
 
 from fedlab_ledger import Store, jobs, play_all
+from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import PAPERS
-from fedlab_ledger.store import Found
 
 HAVE = {paper: [c for t in ts for c in t.cells] for paper, ts in PAPERS.items()}
 

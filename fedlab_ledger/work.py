@@ -1,0 +1,69 @@
+"""What there is to play: cells that want the same runs are one job."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fedlab_ledger.cells import Cell, Setting
+from fedlab_ledger.lines import Found
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells that want the same runs of the same seeds, at one scale."""
+
+    scale: str
+    settings: tuple[Setting, ...]  # the cells' own, and one to compare it with
+    seeds: tuple[int, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def name(self) -> str:
+        """Its first cell, and how many more there are."""
+        first, *others = self.cells
+        return f"{first.name} and {len(others)} more" if others else first.name
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are to be played."""
+        return len(self.seeds) * sum(s.rounds for s in self.settings)
+
+
+def jobs(
+    cells: Iterable[Cell], scale: str, seeds: Sequence[int], found: Found
+) -> list[Job]:
+    """What is missing, the longest-waiting first: never played before played long ago.
+
+    Cells without this scale are left out; cells of one setting become one job. Of cells
+    with one key, all of which its lines are for, the first stands for the others.
+    """
+    shared: dict[tuple, dict[str, Cell]] = {}
+    since: dict[tuple, str] = {}
+    for cell in cells:
+        if scale not in cell.settings:
+            continue
+        there = found.of(cell.key(scale))
+        missing = tuple(seed for seed in seeds if seed not in there)
+        if not missing:
+            continue
+        own, other = cell.settings[scale], cell.against.get(scale)
+        at = (own.key, other.key if other else "", missing)
+        shared.setdefault(at, {}).setdefault(cell.key(scale), cell)
+        last = max((line["date"] for line in there.values()), default="")
+        since[at] = min(since.get(at, last), last)
+    made = []
+    for at in sorted(shared, key=lambda a: since[a]):
+        mine = tuple(shared[at].values())
+        first = mine[0]
+        settings = [first.settings[scale]]
+        if scale in first.against:
+            settings.append(first.against[scale])
+        made.append(Job(scale, tuple(settings), at[2], mine))
+    return made
+
+
+def alone(cell: Cell, scale: str, seeds: Sequence[int]) -> Job:
+    """The job of one cell."""
+    settings = [cell.settings[scale]]
+    if scale in cell.against:
+        settings.append(cell.against[scale])
+    return Job(scale, tuple(settings), tuple(seeds), (cell,))

@@ -1,0 +1,166 @@
+"""Two players on one ledger: together every cell once, and none waits for the dead."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fedlab_core import __main__
+from fedlab_ledger import Store, jobs, play_all
+from fedlab_ledger.lines import Found
+from fedlab_ledger.turns import CLAIMS, sharing
+from tests.ledger_cases import BASE, cell
+
+ROOT = Path(__main__.__file__).parents[1]
+PLAYER = """
+import sys, time
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from fedlab_ledger import Store, jobs, play_all, player
+from tests.ledger.test_turns import CELLS
+
+store, rest = Store(Path(sys.argv[1])), player.play
+
+def slow(job, *given):
+    print("plays", job.cells[0].row, flush=True)
+    time.sleep(float(sys.argv[2]))
+    return rest(job, *given)
+
+player.play = slow
+waiting = jobs(CELLS, "tiny", (0, 1), store.read(new=True))
+print("ready", len(waiting), flush=True)
+sys.stdin.readline()
+for job, lines in play_all(waiting, store):
+    print("over", job.cells[0].row, len(lines), flush=True)
+"""
+CELLS = [cell(str(k), data=BASE.data | {"seed": k}) for k in range(12)]
+
+
+class Player:
+    """A process that plays `CELLS` once it is told to."""
+
+    def __init__(self, folder: Path, pause: float):
+        env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        line = [sys.executable, "-c", PLAYER, str(folder), str(pause)]
+        self.process = subprocess.Popen(line, env=env, cwd=ROOT, **pipe)
+
+    def read(self) -> list[str]:
+        assert self.process.stdout
+        return self.process.stdout.readline().split()
+
+    def go(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def rest(self) -> list[list[str]]:
+        out, _ = self.process.communicate(timeout=60)
+        return [line.split() for line in out.splitlines()]
+
+
+def lines_of(folder: Path) -> list[dict]:
+    (path,) = folder.glob("*.jsonl")
+    return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+def test_two_players_share_the_work(tmp_path):
+    players = [Player(tmp_path, 0.1) for _ in "ab"]
+    assert [p.read() for p in players] == [["ready", "12"]] * 2
+    for p in players:
+        p.go()
+    said = [p.rest() for p in players]
+    assert [p.process.returncode for p in players] == [0, 0]
+    played = [[row for what, row, *_ in one if what == "plays"] for one in said]
+    assert sorted(played[0] + played[1], key=int) == [str(k) for k in range(12)]
+    assert min(map(len, played)) >= 3  # they work side by side
+    for one in said:  # and each can say that all is there
+        assert len([v for v in one if v[0] == "over"]) == 12
+    lines = lines_of(tmp_path)
+    assert len({(v["key"], v["seed"]) for v in lines}) == len(lines) == 24
+    assert not Store(tmp_path).read().notes and not (tmp_path / CLAIMS).exists()
+
+
+def test_the_claims_of_a_dead_player_lapse(tmp_path):
+    """It is killed in the middle of a job, which the other one then plays."""
+    dead, living = Player(tmp_path, 60), Player(tmp_path, 0)
+    assert dead.read() == living.read() == ["ready", "12"]
+    dead.go()
+    assert dead.read() == ["plays", "0"]
+    living.go()
+    said = [living.read() for _ in range(22)]  # all but the job that is claimed
+    assert "0" not in {row for _, row, *_ in said}
+    time.sleep(0.2)
+    dead.process.send_signal(signal.SIGKILL)
+    dead.process.communicate()
+    assert living.rest() == [["plays", "0"], ["over", "0", "2"]]
+    assert len(lines_of(tmp_path)) == 24 and not (tmp_path / CLAIMS).exists()
+
+
+def test_what_another_has_finished_in_part_is_not_played_again(tmp_path):
+    """Of two cells of one run, and two seeds, one of each is there already."""
+    twins = [cell("A"), cell("B", local={"lr": 0.1})]
+    (job,) = jobs([twins[0]], "tiny", (0, 1), Found())
+    store = Store(tmp_path)
+    done = jobs([twins[0]], "tiny", (1,), Found())
+    ((_, lines),) = play_all(done, store)
+    assert [v["seed"] for v in lines if isinstance(v, dict)] == [1]
+    ((_, more),) = play_all([job], store)
+    assert [v["seed"] for v in more if isinstance(v, dict)] == [0]
+    ((_, none),) = play_all([job], store)
+    assert none == [] and len(lines_of(tmp_path)) == 2
+
+
+def test_a_claim_is_of_cells_and_seeds(tmp_path):
+    """Another process may have what this one has not claimed, and only that."""
+    store = Store(tmp_path)
+    first, second = jobs([CELLS[0]], "tiny", (0, 1), Found()), []
+    ask = """
+import sys
+from pathlib import Path
+from fedlab_ledger import Store, jobs
+from fedlab_ledger.lines import Found
+from fedlab_ledger.turns import sharing
+from tests.ledger.test_turns import CELLS
+for k, seeds in ((0, (1, 2)), (0, (2,)), (1, (0, 1))):
+    waiting = jobs([CELLS[k]], "tiny", seeds, Found())
+    with sharing(waiting, Store(Path(sys.argv[1]))) as turns:
+        print(turns.next() is not None)
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    with sharing(first, store) as turns:
+        assert turns.next() is not None
+        done = subprocess.run(
+            [sys.executable, "-c", ask, str(tmp_path)], env=env, cwd=ROOT, text=True,
+            capture_output=True,
+        )  # fmt: skip
+        assert done.stdout.split() == ["False", "True", "True"], done.stderr
+        assert (tmp_path / CLAIMS).exists()
+    assert not (tmp_path / CLAIMS).exists() and second == []
+
+
+def test_a_budget_ends_the_waiting_for_others(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    waiting = jobs([CELLS[0]], "tiny", (0,), Found())
+    monkeypatch.setattr("fedlab_ledger.turns.Claims.take", lambda *given: False)
+    monkeypatch.setattr("fedlab_ledger.player.PAUSE", 0.01)
+    begun = time.monotonic()
+    assert list(play_all(waiting, store, budget=0.2)) == []
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("name", [".claims", ".fedlab-1.merge", ".merged", ".lock"])
+def test_nothing_of_a_run_in_progress_is_committed(name):
+    done = subprocess.run(
+        ["git", "check-ignore", f"results/ledger/{name}/x", f"results/ledger/{name}"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode == 128:
+        pytest.skip("no git here")
+    assert f"results/ledger/{name}" in done.stdout
