@@ -55,7 +55,7 @@ def ours(
     def train_all() -> Tree:
         trained = train(
             model, x, y, cohort, given, training,
-            engine=engine, precision=precision, kept=kept,
+            engine=engine, precision=precision, kept=kept,  # pyright: ignore
         )  # fmt: skip
         return weighted_sum(trained.states, weights)
 

@@ -14,6 +14,13 @@ One round, from the call to a gradient step and back:
         is it good?                 rounds/evaluation.py  and the round is written down
 """
 
+import signal
+import sys
+
+if sys.argv[:1] == ["-m"]:  # as a program, until it listens: Ctrl-C ends it, no more
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+# ruff: noqa: E402
 from fedlab_core import renamed
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.client.rule import Batch, ClientInput, Rule

@@ -1,13 +1,16 @@
 """The command line: `python -m fedlab_core --help`."""
 
 import argparse
+import io
 import os
+import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +26,21 @@ from fedlab_core import (
     models,
     partition,
 )
+from fedlab_core.arguments import (
+    Count,
+    Device,
+    Fading,
+    NotNegative,
+    Positive,
+    Ratio,
+    Seed,
+    Whole,
+    held,
+    kind_of,
+)
+from fedlab_core.arguments.line import Parser, as_note, option, silence
+from fedlab_core.data.whole import replacing, writable
+from fedlab_core.engine.cohort import Engine
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods import named_rule
 from fedlab_core.methods.combined import WEIGHS, named
@@ -40,7 +58,7 @@ example:
 
 exit codes:
   0    done; of run: every cell that has this scale is there
-  1    verify: a stored number came out differently (or, with a traceback, a fault)
+  1    verify: a stored number came out differently; run: an error ended a job
   2    wrong input, in one line; of run: some cells cannot be run, each in a line
   3    run: the budget is used up and cells are left; the same command goes on
   130  stopped with Ctrl-C; what was reported as done is kept
@@ -50,34 +68,32 @@ Results go to the standard output, notes and errors to the standard error.
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Bad input gives one line and exit code 2; an option is not to be guessed."""
-
-    def __init__(self, **options):
-        super().__init__(allow_abbrev=False, **options)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
 def _world_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}")
     add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
-    add("--noise", type=float, help="letters only: pixel noise (default .35)")
+    add(
+        "--noise",
+        type=option(NotNegative),
+        help="letters only: pixel noise (default .35)",
+    )
     add("--split", default="dirichlet", choices=("iid", "dirichlet", "niid2"))
-    add("--clients", type=int, default=10, help="number of clients (default 10)")
-    add("--alpha", type=float, default=0.5, help="dirichlet: small = skewed (.5)")
+    add("--clients", type=option(Count), help="number of clients, but niid2's (10)")
+    add("--alpha", type=option(Positive), help="dirichlet: small = skewed (.5)")
     add("--no-capacity", action="store_true", help="dirichlet: let sizes run free")
-    add("--rho", type=float, help="dirichlet: long tail, largest / smallest class")
-    add("--biased", type=int, default=5, help="niid2: clients with two classes (5)")
-    add("--unbiased", type=int, default=1, help="niid2: clients with all classes (1)")
+    add(
+        "--rho",
+        type=option(Ratio),
+        help="dirichlet: long tail, largest / smallest class",
+    )
+    add("--biased", type=option(Whole), help="niid2: clients with two classes (5)")
+    add("--unbiased", type=option(Whole), help="niid2: clients with all classes (1)")
 
 
 def _add_split(verbs) -> None:
     split = verbs.add_parser("split", help="show who holds what")
     _world_options(split)
-    split.add_argument("--seed", type=int, default=0)
+    split.add_argument("--seed", type=option(Seed), default=0)
     split.add_argument("--out", metavar="FILE", help="save the split as JSON")
     split.add_argument(
         "--force", action="store_true", help="replace FILE if it is there"
@@ -93,23 +109,34 @@ def _add_train(verbs) -> None:
     add(
         "--set",
         nargs="+",
+        action="extend",
         default=[],
         metavar="NAME=VALUE",
         help="the method's own numbers, for instance mu=.1 (see its docstring)",
     )
     add("--weigh", choices=sorted(WEIGHS), help="how much each counts (the method's)")
-    add("--proxy", type=int, metavar="N", help="samples a class that the server has")
+    add(
+        "--proxy",
+        type=option(Count),
+        metavar="N",
+        help="samples a class that the server has",
+    )
     add("--model", default="mlp", help=f"one of {', '.join(models.MODELS)} (mlp)")
-    add("--rounds", type=int, default=20)
-    add("--participants", type=int, metavar="N", help="clients drawn a round (all)")
-    add("--epochs", type=int, default=5, help="local epochs E (5)")
-    add("--batch", type=int, default=32, help="mini-batch B (32)")
-    add("--lr", type=float, default=0.1, help="local learning rate (.1)")
-    add("--momentum", type=float, default=0.0)
-    add("--weight-decay", type=float, default=0.0)
+    add("--rounds", type=option(Count), default=20)
+    add(
+        "--participants",
+        type=option(Count),
+        metavar="N",
+        help="clients drawn a round (all)",
+    )
+    add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
+    add("--batch", type=option(Count), default=32, help="mini-batch B (32)")
+    add("--lr", type=option(Positive), default=0.1, help="local learning rate (.1)")
+    add("--momentum", type=option(Fading), default=0.0)
+    add("--weight-decay", type=option(NotNegative), default=0.0)
     add(
         "--seeds",
-        type=int,
+        type=option(Seed),
         nargs="+",
         default=[0],
         metavar="S",
@@ -122,14 +149,14 @@ def _add_train(verbs) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="fedlab_core",
         description="Federated methods on real or built-in data, on a CPU or a GPU.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)
+    verbs = parser.add_subparsers(dest="verb", required=True, parser_class=Parser)
     verbs.add_parser("methods", help="list the methods")
     verbs.add_parser("data", help="list the data sets, and where they are looked for")
     _add_split(verbs)
@@ -156,19 +183,40 @@ def _load(args: argparse.Namespace) -> data.Dataset:
     return data.load(args.dataset, root=args.data, **options)
 
 
+_SPLITS = {  # their options, by what the function takes
+    "iid": (partition.iid, {"clients": 10}),
+    "dirichlet": (partition.dirichlet, {"clients": 10, "alpha": 0.5}),
+    "niid2": (partition.niid2, {"biased": 5, "unbiased": 1}),
+}
+
+
 def _split(args: argparse.Namespace, labels: np.ndarray, seed: int):
-    long_tail = args.rho is None or args.split == "dirichlet"
-    require(long_tail, "--rho: only with --split dirichlet")
-    if args.split == "niid2":
-        wide = {"biased": args.biased, "unbiased": args.unbiased}
-        return partition.niid2(labels, **wide, seed=seed)
-    if args.split == "iid":
-        return partition.iid(labels, args.clients, seed=seed)
-    pool = (
-        None if args.rho is None else partition.long_tail(labels, args.rho, seed=seed)
-    )
-    free = {"capacity": not args.no_capacity, "seed": seed, "pool": pool}
-    return partition.dirichlet(labels, args.clients, args.alpha, **free)
+    make, options = _SPLITS[args.split]
+    options = {name: _given(args, name, value) for name, value in options.items()}
+    if args.split == "dirichlet":
+        options["capacity"] = not args.no_capacity
+        if args.rho is not None:
+            options["pool"] = partition.long_tail(labels, args.rho, seed=seed)
+    return make(labels, **options, seed=seed)
+
+
+def _given(args: argparse.Namespace, name: str, otherwise: Any) -> Any:
+    value = vars(args)[name]
+    return otherwise if value is None else value
+
+
+def _check_world(args: argparse.Namespace) -> None:
+    """Refuse options that the split, or the data, would do nothing with."""
+    of = {name: [s for s in _SPLITS if name in _SPLITS[s][1]]
+          for name in ("clients", "alpha", "biased", "unbiased")}  # fmt: skip
+    of |= {"rho": ["dirichlet"], "no_capacity": ["dirichlet"]}
+    for name, splits in of.items():
+        idle = vars(args)[name] in (None, False) or args.split in splits
+        only = " or ".join(splits)
+        require(idle, f"--{name.replace('_', '-')}: only with --split {only}")
+    idle = args.noise is None or args.dataset == "letters"
+    require(idle, "--noise: only with letters")
+    require(bool(args.out) or not args.force, "--force: only with --out")
 
 
 def _method(args: argparse.Namespace) -> Method:
@@ -181,6 +229,7 @@ def _method(args: argparse.Namespace) -> Method:
     for pair in args.set:
         name, _, value = pair.partition("=")
         require(bool(name and value), f"--set: NAME=VALUE, not {pair!r}")
+        require(name not in options, f"--set: {name} is given twice")
         options[name] = _value(value)
     base = named(args.method, training, options)
     if args.weigh:
@@ -190,35 +239,27 @@ def _method(args: argparse.Namespace) -> Method:
 
 def _value(text: str) -> bool | int | float | str:
     """What a reader means by a word: a truth, a number, or the word."""
-    known = {"true": True, "false": False}
+    true, false = ("true", "yes", "on"), ("false", "no", "off")
     for read in (int, float):
         try:
             return read(text)
         except ValueError:
             continue
-    return known.get(text.lower(), text)
+    return text.lower() in true if text.lower() in (*true, *false) else text
 
 
-def _target(path: str | None, force: bool) -> Path | None:
-    """Where a result goes, checked before any work is done."""
-    if path is None:
-        return None
-    out = Path(path)
-    require(out.parent.is_dir(), f"--out: there is no folder {out.parent}")
-    require(not out.is_dir(), f"--out: {out} is a folder, give a file name")
-    require(
-        force or not out.exists(), f"--out: {out} exists: use --force to replace it"
-    )
-    return out
+def _target(args: argparse.Namespace) -> Path | None:
+    """Where a result goes, tried before any work is done."""
+    return None if args.out is None else writable(args.out, "--out", args.force)
 
 
 def _train(args: argparse.Namespace) -> None:
-    out = _target(args.out, args.force)
-    cuda = args.device != "cuda" or torch.cuda.is_available()
-    require(args.device in ("cpu", "cuda"), f"--device: cpu or cuda, not {args.device}")
-    require(cuda, "--device: no CUDA device can be used here, choose cpu")
+    out = _target(args)
+    held(args.device, kind_of(Device), {}, "--device")
+    held(args.engine, kind_of(Engine), {}, "--engine")
     distinct = len(set(args.seeds)) == len(args.seeds)
-    require(distinct and min(args.seeds) >= 0, "--seeds: distinct numbers, 0 or more")
+    require(distinct, "--seeds: distinct numbers, not one of them twice")
+    _check_world(args)
     method, dataset = _method(args), _load(args)
     proxy = None if args.proxy is None else Proxy(args.proxy)
     make = models.build(args.model, dataset.shape, len(dataset.classes))
@@ -228,11 +269,11 @@ def _train(args: argparse.Namespace) -> None:
         place = world(dataset, who, make, args.device, proxy=proxy)
         plays.append(Run(place, method, args.rounds, seed, args.participants))
     histories = run_all(plays, engine=args.engine)
+    if out:
+        with replacing(out) as file:
+            pd.concat([h.frame for h in histories]).to_csv(file, index=False)
     _report(method, histories)
     if out:
-        part = out.with_name(out.name + ".part")
-        pd.concat([h.frame for h in histories]).to_csv(part, index=False)
-        part.replace(out)
         print(f"wrote {out}")
 
 
@@ -258,8 +299,8 @@ def _report(method: Method, histories: Sequence[History]) -> None:
 
 
 def _show_split(args: argparse.Namespace) -> None:
-    require(args.seed >= 0, f"--seed: 0 or more, not {args.seed}")
-    out, dataset = _target(args.out, args.force), _load(args)
+    _check_world(args)
+    out, dataset = _target(args), _load(args)
     made = _split(args, dataset.y_train, args.seed)
     counts = made.counts(dataset.y_train, len(dataset.classes))
     far = discrepancy(torch.from_numpy(counts))
@@ -305,8 +346,14 @@ def _list_data(root: str | os.PathLike | None = None) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 with one line if the input was bad."""
-    args = _parser().parse_args(argv)
+    verb = ""
     try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # "?" for what cannot be shown
+                stream.reconfigure(errors="replace")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        args = _parser().parse_args(argv)
+        verb = f" {args.verb}"
         if args.verb in args.brought:
             code = args.brought[args.verb](args)
             sys.stdout.flush()
@@ -321,16 +368,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             _list_data()
         sys.stdout.flush()
     except InputError as error:
-        print(f"fedlab_core {args.verb}: {error}", file=sys.stderr)
-        return 2
+        return _failed(verb, str(error))
     except BrokenPipeError:  # who read the output has seen enough, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 141
+    except OSError as error:
+        silence()
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(verb, f"{where}{error.strerror or error}")
+    except MemoryError as error:
+        return _failed(verb, f"not enough memory: {error}")
     except KeyboardInterrupt:
-        print(f"fedlab_core {args.verb}: stopped, nothing was written", file=sys.stderr)
+        print(f"fedlab_core{verb}: stopped, nothing was written", file=sys.stderr)
         return 130
     return 0
 
 
+def _failed(verb: str, why: str) -> int:
+    print(f"fedlab_core{verb}: {why}", file=sys.stderr)
+    return 2
+
+
 if __name__ == "__main__":
+    warnings.showwarning = as_note
     sys.exit(main())

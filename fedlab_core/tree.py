@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core import renamed
+from fedlab_core.errors import require
 
 Tree = dict[str, Tensor]
 CONTIGUOUS = torch.contiguous_format
@@ -50,6 +51,13 @@ def concat(trees: Sequence[Tree]) -> Tree:
     if len(trees) == 1:
         return trees[0]
     return tree_map(lambda *xs: torch.cat(xs), *trees)
+
+
+def check_rows(states: Tree, one: Tree, name: str) -> None:
+    """Refuse a model that is not of the names and shapes of the states' rows."""
+    shapes = {n: tuple(v.shape[1:]) for n, v in states.items()}
+    given = {n: tuple(v.shape) for n, v in one.items()}
+    require(bool(shapes) and shapes == given, f"{name} must be {shapes}, not {given}")
 
 
 def repeat(tree: Tree, clients: int) -> Tree:

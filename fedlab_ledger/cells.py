@@ -9,18 +9,21 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from fedlab_core.arguments import Count, NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_ledger.measures import check_metric
 
-SCALES = ("tiny", "small", "paper")
+Scale = Literal["tiny", "small", "paper"]
+SCALES = get_args(Scale)
 RECIPE = 1  # raised when the core makes another number of the same setting
 _KEY = 16  # hexadecimal digits of a key
 
 Plain = dict[str, Any]
 
 
+@checked
 @dataclass(frozen=True)
 class Setting:
     """A run without its seed, as data: what is learnt, who holds what, how, how long.
@@ -35,23 +38,23 @@ class Setting:
 
     dataset: str
     method: str
-    rounds: int
+    rounds: Count
     kind: str = "iid"
     scenario: Plain = field(default_factory=dict)
     data: Plain = field(default_factory=dict)
-    sample: int | None = None  # training samples, of all classes alike
+    sample: Count | None = None  # training samples, of all classes alike
     tail: Sequence[float] | None = None  # rho of training and of test classes, if long
     pooled: bool = False  # training and test samples together
-    resize: int | None = None  # pixels a side
+    resize: Count | None = None  # pixels a side
     normalise: Sequence[float] | None = None  # mean and deviation, of every channel
-    held: float = 0.0
+    held: NotNegative = 0.0
     model: str = "mlp"
     network: Plain = field(default_factory=dict)
     options: Plain = field(default_factory=dict)
     weigh: Plain | None = None  # {"name": size, equal or disco, ...its options}
     parts: Plain = field(default_factory=dict)
     local: Plain = field(default_factory=dict)
-    participants: int | None = None
+    participants: Count | None = None
     proxy: Plain | None = None  # the options of `Proxy`
 
     def plain(self) -> Plain:
@@ -90,6 +93,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY]
 
 
+@checked
 @dataclass(frozen=True)
 class Cell:
     """One number of a paper, and how to come by it at each scale.
@@ -110,7 +114,7 @@ class Cell:
     where: str = ""
     metric: str = "best"
     reading: str = ""
-    tolerance: float = 1.0
+    tolerance: NotNegative = 1.0
     better: Literal["high", "low"] = "high"
     over: tuple[str, str] | None = None
     against: Mapping[str, Setting] = field(default_factory=dict)
@@ -123,7 +127,6 @@ class Cell:
         missing = [s for s in SCALES if s not in self.settings]
         said = bool(self.lacks) or not missing
         require(said, f"{self.name}: say in lacks why there is no {missing}")
-        require(self.tolerance >= 0, f"{self.name}: tolerance must be 0 or more")
 
     @property
     def name(self) -> str:
@@ -140,6 +143,7 @@ class Cell:
         return digest(what)
 
 
+@checked
 @dataclass(frozen=True)
 class Table:
     """The cells of a table or figure, in the paper's order."""

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.errors import require
-from fedlab_ledger.cells import SCALES, Cell
+from fedlab_ledger.cells import SCALES, Cell, Scale
 from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge_gain
 
 
+@checked
 @dataclass(frozen=True)
 class Claim:
     """That `cell` is above `beside` (sign 1), below it (-1), or as high (0).
@@ -30,13 +32,12 @@ class Claim:
     beside: Cell
     sign: Literal[-1, 0, 1] = 1
     said: float | None = None
-    tolerance: float = 1.0
+    tolerance: NotNegative = 1.0
     seeds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         units = sorted({self.cell.unit, self.beside.unit})
         require(len(units) == 1, f"{self.path}: compares {' with '.join(units)}")
-        require(self.tolerance >= 0, f"{self.path}: tolerance must be 0 or more")
         gain, tie = self.gain, self.sign == 0
         fits = gain is None or tie or math.copysign(1, gain) == self.sign and gain != 0
         require(fits, f"{self.path}: sign {self.sign}, but the paper's gain is {gain}")
@@ -69,8 +70,9 @@ class Judged:
     verdict: Verdict
 
 
+@checked
 def judged(
-    claims: Iterable[Claim], found: Found, scale: str | None = None
+    claims: Iterable[Claim], found: Found, scale: Scale | None = None
 ) -> list[Judged]:
     """Every claim with its verdict, at that scale or the largest with a common seed."""
     return [_judged(claim, found, scale or _scale(claim, found)) for claim in claims]

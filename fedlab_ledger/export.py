@@ -24,7 +24,7 @@ from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, repeat, take
 from fedlab_ledger.build import data_of, network_of
 from fedlab_ledger.card import CARD, PERSONAL, GroupModel, card_of
-from fedlab_ledger.cells import Cell, Setting
+from fedlab_ledger.cells import Cell, Scale, Setting
 from fedlab_ledger.folders import FORMAT, read, replace_folder, target
 from fedlab_ledger.lines import Line
 from fedlab_ledger.player import trained
@@ -62,7 +62,7 @@ def models_of(world: World, h: History) -> list[GroupModel]:
 
 def export(
     cell: Cell,
-    scale: str,
+    scale: Scale,
     seed: int,
     out: Path,
     *,

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from fedlab_core.arguments import Device, NotNegative, checked
 from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.history import History, Round, Run
@@ -49,14 +50,15 @@ Recent = dict[tuple, Played]
 _RECENT = 4
 
 
+@checked
 def play(
     job: Job,
-    device: str = "cpu",
+    device: Device = "cpu",
     tick: Tick | None = None,
     recent: Recent | None = None,
 ) -> list[Line]:
     """Train a job's settings; one line for each of its cells and seeds."""
-    return trained(job, device, tick, recent)[0]
+    return trained(job, str(device), tick, recent)[0]
 
 
 def trained(
@@ -170,12 +172,13 @@ def why_not(error: Exception) -> str:
     return said
 
 
+@checked
 def play_all(
     waiting: Sequence[Job],
     store: Store,
     *,
-    device: str = "cpu",
-    budget: float | None = None,
+    device: Device = "cpu",
+    budget: NotNegative | None = None,
     tick: Tick | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[Job, list[Line] | str]]:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fedlab_ledger.cells import SCALES, Cell, Table
+from fedlab_core.arguments import checked
+from fedlab_ledger.cells import SCALES, Cell, Scale, Table
 from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge
 
@@ -57,8 +58,9 @@ def best_scale(cell: Cell, found: Found) -> str:
     return "-"
 
 
+@checked
 def shown(
-    table: Table, tables: Tables, found: Found, scale: str | None = None
+    table: Table, tables: Tables, found: Found, scale: Scale | None = None
 ) -> list[Shown]:
     """Every cell of a table with its verdict, at that scale or the largest there is."""
     return [_shown(cell, tables, found, scale) for cell in table.cells]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from fedlab_core.arguments import checked
 from fedlab_core.data.whole import replacing, sweep, telling, writable
 from fedlab_core.errors import InputError, require
 from fedlab_ledger.lines import (
@@ -39,6 +40,7 @@ ROOM = 2**20  # bytes that there should be on the disk before anything is played
 Known = dict[Path, tuple[tuple, Lines]]  # what was read of a file, and when it changed
 
 
+@checked
 @dataclass(frozen=True)
 class Store:
     """A folder of results."""

@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from fedlab_core.arguments import Measured, NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
 
@@ -36,14 +37,15 @@ _ROUNDING = 1e-9
 Seeds = Mapping[int, float | None]  # one number a seed; None where a run has none
 
 
+@checked
 @dataclass(frozen=True)
 class Verdict:
     """One of `WORDS`, and why; `mean` and `half` of the 95 % interval of n seeds."""
 
     word: str
     why: str
-    mean: float = float("nan")
-    half: float = float("nan")
+    mean: Measured = float("nan")
+    half: Measured = float("nan")
     n: int = 0
 
 
@@ -62,11 +64,12 @@ def _many(n: int) -> str:
     return "1 seed" if n == 1 else f"{n} seeds"
 
 
+@checked
 def judge_gain(
     mine: Seeds,
     theirs: Seeds,
     paper_gain: float | None,
-    tolerance: float,
+    tolerance: NotNegative,
     *,
     scale: str = "paper",
     sign: Literal[-1, 0, 1] | None = None,
@@ -104,10 +107,11 @@ def judge_gain(
     return Verdict(word, f"the gain is {size} than the paper's: {said}", mean, half, n)
 
 
+@checked
 def judge(
     values: Seeds,
     paper: float | None,
-    tolerance: float,
+    tolerance: NotNegative,
     *,
     scale: str = "paper",
     better: Literal["high", "low"] = "high",

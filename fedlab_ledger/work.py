@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fedlab_ledger.cells import Cell, Setting
+from fedlab_core.arguments import Seed, checked
+from fedlab_ledger.cells import Cell, Scale, Setting
 from fedlab_ledger.lines import Found
 
 
+@checked
 @dataclass(frozen=True)
 class Job:
     """Cells that want the same runs of the same seeds, at one scale."""
 
-    scale: str
+    scale: Scale
     settings: tuple[Setting, ...]  # the cells' own, and one to compare it with
     seeds: tuple[int, ...]
     cells: tuple[Cell, ...]
@@ -28,8 +30,9 @@ class Job:
         return len(self.seeds) * sum(s.rounds for s in self.settings)
 
 
+@checked
 def jobs(
-    cells: Iterable[Cell], scale: str, seeds: Sequence[int], found: Found
+    cells: Iterable[Cell], scale: Scale, seeds: Sequence[Seed], found: Found
 ) -> list[Job]:
     """What is missing, the longest-waiting first: never played before played long ago.
 
@@ -61,7 +64,7 @@ def jobs(
     return made
 
 
-def alone(cell: Cell, scale: str, seeds: Sequence[int]) -> Job:
+def alone(cell: Cell, scale: Scale, seeds: Sequence[int]) -> Job:
     """The job of one cell."""
     settings = [cell.settings[scale]]
     if scale in cell.against:

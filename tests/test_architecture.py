@@ -19,6 +19,7 @@ CORE = {name: tree for name, tree in MODULES.items() if name.startswith("fedlab_
 # Each room may import from the rooms above it, and from itself without a cycle.
 FLOW = [
     "ground",  # errors, tree, keys, renamed: what lies at the core's root
+    "arguments",
     "data",
     "partition",
     "models",
@@ -236,7 +237,7 @@ def test_the_core_is_small_and_its_root_holds_six_files():
     at_root = [p for p in (ROOT / "fedlab_core").glob("*.py")]
     assert len(at_root) <= 6, sorted(p.name for p in at_root)
     lines = sum(_length(name) for name in CORE)
-    assert lines <= 11_500
+    assert lines <= 12_600  # 1,000 of them hold what is passed to what is promised
 
 
 def _length(name: str) -> int:

@@ -5,6 +5,7 @@ with. A change that moves one moves published numbers: it says so under "Numbers
 """
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ LETTERS = fl.load("letters", n_train=120, n_test=80, seed=3)
 TRAINING = fl.Training(epochs=2, batch_size=7)
 
 
-def spoilt(how: str):
+def spoilt(how: Literal["swap", "permute"]):
     made = scenario(LETTERS, "iid", clients=4, seed=2, corrupt=0.5, how=how)
     return made.data.y_train
 

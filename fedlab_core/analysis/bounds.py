@@ -17,27 +17,30 @@ Deviations from the paper:
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from fedlab_core.arguments import Axes, Count, NotNegative, Positive, Within, checked
 from fedlab_core.errors import require
 
+PerClient = Annotated[np.ndarray, Axes("clients", "number", Within(0))]
 
+
+@checked
 @dataclass(frozen=True)
 class Constants:
     """What Theorem 4.5 is about; as given, A = 0.1. Paper: FedDisco Thm. 4.5."""
 
-    tau: int = 10
-    eta: float = 1800**-0.5
-    rounds: int = 100
-    smoothness: float = 1.0
-    dissimilarity: float = 0.1
-    sigma: float = 0.1
-    gap: float = 0.5  # F at the start, less the infimum
+    tau: Count = 10
+    eta: Positive = 1800**-0.5
+    rounds: Count = 100
+    smoothness: Positive = 1.0
+    dissimilarity: NotNegative = 0.1
+    sigma: NotNegative = 0.1
+    gap: NotNegative = 0.5  # F at the start, less the infimum
 
     def __post_init__(self) -> None:
-        require(self.tau >= 1, f"tau must be 1 or more, not {self.tau}")
-        require(self.rounds >= 1, f"rounds must be 1 or more, not {self.rounds}")
         step, most = self.eta * self.smoothness, 1 / (2 * self.tau)
         need = f"the theorem needs 0 < eta * smoothness <= 1 / (2 tau) = {most:g}"
         require(0 < step <= most, f"{need}, not {step:g}")
@@ -48,24 +51,20 @@ class Constants:
         return 2 * self.tau * (self.tau - 1) * (self.eta * self.smoothness) ** 2
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Shares and discrepancies of K clients, and the constants around them."""
 
-    n: np.ndarray
-    d: np.ndarray
+    n: PerClient
+    d: PerClient
     constants: Constants = Constants()
-    lam: float = 0.05
+    lam: NotNegative = 0.05
     proof: bool = True  # W_D with the factor K
 
     def __post_init__(self) -> None:
-        sound = self.n.ndim == 1 and self.n.shape == self.d.shape and len(self.n) > 0
-        need = "n and d must be one number for each client"
-        require(sound, f"{need}, not of shapes {self.n.shape} and {self.d.shape}")
-        fractions = bool((self.n >= 0).all()) and abs(self.n.sum() - 1) < 1e-6
-        require(fractions, "n must be shares of 0 or more that sum to 1")
-        require(bool((self.d >= 0).all()), "d must be discrepancies of 0 or more")
-        require(self.lam >= 0, f"lam must be 0 or more, not {self.lam}")
+        total = float(self.n.sum())
+        require(abs(total - 1) < 1e-6, f"n: shares that sum to 1, not to {total:g}")
 
     @property
     def factor(self) -> float:
@@ -124,6 +123,7 @@ def surrogate_gradient(problem: Problem, p: np.ndarray) -> np.ndarray:
     return problem.pull * (p - problem.n) + problem.noise * p + price
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Stationary:
     """Where J is least: p is proportional to n - a d + b where no weight is zero."""
@@ -133,6 +133,7 @@ class Stationary:
     b: float
 
 
+@checked
 def stationary(problem: Problem) -> Stationary:
     """The minimiser of J on the simplex, in closed form.
 
@@ -149,6 +150,7 @@ def stationary(problem: Problem) -> Stationary:
     return Stationary(project(share * (problem.n - a * problem.d + b)), a, b)
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Descent:
     """Both values after every step; row 0 is the start."""
@@ -158,11 +160,12 @@ class Descent:
     bound: np.ndarray  # (steps + 1,)
 
 
+@checked
 def descend(
     problem: Problem,
-    start: np.ndarray | None = None,
-    steps: int = 400,
-    rate: float = 0.01,
+    start: Annotated[np.ndarray, Axes("clients")] | None = None,
+    steps: Annotated[int, Within(0, 10**6)] = 400,
+    rate: Annotated[float, Within(0, 1, above=True)] = 0.01,
 ) -> Descent:
     """Gradient descent on J over the simplex, from equal weights unless given.
 
@@ -171,12 +174,12 @@ def descend(
 
     Paper: FedDisco Table 6.
     """
-    require(steps >= 0, f"steps must be 0 or more, not {steps}")
-    require(0 < rate <= 1, f"rate must be above 0 and at most 1, not {rate}")
     bend = problem.pull + problem.noise
     require(bend > 0, "J is flat: lam, d and sigma are all 0")
     equal = np.full(len(problem.n), 1 / len(problem.n))
-    path = [project(equal if start is None else np.asarray(start, dtype=float))]
+    fits = start is None or start.shape == equal.shape
+    require(fits, f"start must be one number for each of {len(equal)} clients")
+    path = [project(equal if start is None else start.astype(float))]
     for _ in range(steps):
         p = path[-1]
         path.append(project(p - rate / bend * surrogate_gradient(problem, p)))

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.errors import require
-from fedlab_core.models.network import Network
+from fedlab_core.models.network import Network, Truth, takes
 from fedlab_core.tree import Tree, as_tree, count, flatten, gradient, with_grad
 
 Product = Callable[[Tensor], Tensor]  # a symmetric matrix times a vector
@@ -90,6 +91,7 @@ def _orthogonal(vector: Tensor, basis: Tensor) -> Tensor:
     return vector
 
 
+@checked
 @dataclass(frozen=True)
 class Curvature:
     """The top of a Hessian's spectrum."""
@@ -108,22 +110,24 @@ class Curvature:
         return float(self.values[0] / self.values[-1])
 
 
+@checked
 def top_curvature(
     model: nn.Module,
     state: Tree,
     x: Tensor,
-    y: Tensor,
+    y: Truth,
     generator: torch.Generator,
-    k: int = 5,
-    steps: int = 40,
+    k: Count = 5,
+    steps: Count = 40,
 ) -> Curvature:
     """The k largest eigenvalues of the Hessian of the mean loss on (x, y), by Lanczos.
 
     Paper: FedLAW Fig. 10.
     """
+    takes(model, state, x, y)
     params = parameters(model, state)
     size = count(params)
-    require(1 <= k <= size, f"k must be from 1 to {size} parameters, not {k}")
+    require(k <= size, f"k must be from 1 to {size} parameters, not {k}")
     product = hessian_product(model, state, x, y)
     steps = min(max(steps, k), size)
     values, vectors = lanczos(product, size, steps, generator, flatten(params))

@@ -1,23 +1,27 @@
 """How far the clients' models are apart after a round: in all, and layer by layer."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.errors import require
-from fedlab_core.tree import Tree, flatten, tree_map
+from fedlab_core.arguments import Stacked, checked
+from fedlab_core.tree import Tree, check_rows, flatten, tree_map
 
-GROUPINGS = ("tensor", "layer", "part")
+Grouping = Literal["tensor", "layer", "part"]
 
 
-def divergence(states: Tree, centre: Tree) -> Tensor:
+@checked
+def divergence(states: Stacked, centre: Tree) -> Tensor:
     """Euclidean distance of each client's parameters from the centre's: (clients,)."""
+    check_rows(states, centre, "centre")
     return torch.linalg.vector_norm(flatten(states, True) - flatten(centre), dim=1)
 
 
-def mean_divergence(states: Tree, centre: Tree | None = None) -> float:
+@checked
+def mean_divergence(states: Stacked, centre: Tree | None = None) -> float:
     """Plain mean over clients of the distance from the centre: one number.
 
     The centre is the plain mean of the clients' models unless given.
@@ -27,8 +31,9 @@ def mean_divergence(states: Tree, centre: Tree | None = None) -> float:
     return float(divergence(states, _centre(states, centre)).mean())
 
 
+@checked
 def layer_divergence(
-    states: Tree, centre: Tree | None = None, by: str = "layer"
+    states: Stacked, centre: Tree | None = None, by: Grouping = "layer"
 ) -> dict[str, float]:
     """`mean_divergence` of each tensor, of each layer, or of features and head.
 
@@ -37,8 +42,6 @@ def layer_divergence(
 
     Paper: FedImpro Fig. 3.
     """
-    known = ", ".join(GROUPINGS)
-    require(by in GROUPINGS, f"unknown grouping {by!r}: choose from {known}")
     centre = _centre(states, centre)
     groups: dict[str, list[str]] = {}
     for name in states:
@@ -49,6 +52,7 @@ def layer_divergence(
     }
 
 
+@checked
 def relative_to_peak(
     curves: Mapping[str, Sequence[float] | np.ndarray],
 ) -> dict[str, np.ndarray]:
@@ -64,6 +68,7 @@ def relative_to_peak(
 def _centre(states: Tree, centre: Tree | None) -> Tree:
     if centre is None:
         return tree_map(lambda v: v.mean(0), states)
+    check_rows(states, {n: v for n, v in centre.items() if n in states}, "centre")
     return {name: centre[name] for name in states}
 
 

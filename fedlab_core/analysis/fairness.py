@@ -7,15 +7,18 @@ and variances 10,000 times as large.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from torch import Tensor
 
+from fedlab_core.arguments import Axes, Fraction, Measured, checked
 from fedlab_core.errors import require
 
-Numbers = Sequence[float] | np.ndarray | Tensor
+Numbers = Annotated[np.ndarray | Tensor | Sequence[float], Axes("clients", "measured")]
 
 
+@checked
 def ipr(acc_fl: Numbers, acc_local: Numbers) -> float:
     """Share of the clients that do better together than alone; a tie does not count.
 
@@ -25,6 +28,7 @@ def ipr(acc_fl: Numbers, acc_local: Numbers) -> float:
     return float((together > alone).mean())
 
 
+@checked
 def rsd(acc_fl: Numbers, acc_local: Numbers) -> float:
     """Population standard deviation over clients of the gain over training alone.
 
@@ -34,22 +38,25 @@ def rsd(acc_fl: Numbers, acc_local: Numbers) -> float:
     return float((together - alone).std())
 
 
+@checked
 def client_variance(accuracies: Numbers) -> float:
     """Population variance of accuracy over clients. Paper: FedDisco App. B.5."""
     return float(_clients(accuracies).var())
 
 
+@checked
 @dataclass(frozen=True)
 class Frequency:
     """Mean accuracy of the frequent, the middle and the rare classes."""
 
-    head: float
-    middle: float
-    tail: float
+    head: Measured
+    middle: Measured
+    tail: Measured
 
 
+@checked
 def head_middle_tail(
-    per_class: Numbers, counts: Numbers, head: float = 0.4, tail: float = 0.3
+    per_class: Numbers, counts: Numbers, head: Fraction = 0.4, tail: Fraction = 0.3
 ) -> Frequency:
     """Accuracy of the classes by how often they occur in training.
 

@@ -1,16 +1,22 @@
 """How much work it is to turn one client's samples into another's, class by class."""
 
+from typing import Annotated
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import kron, vstack
 from scipy.spatial.distance import cdist
 
+from fedlab_core.arguments import Axes, checked
 from fedlab_core.errors import require
 
 LARGEST = 4_000_000  # pairs: beyond, memory and time run away
 
 
-def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
+@checked
+def wasserstein(
+    a: Annotated[np.ndarray, Axes("_ ...")], b: Annotated[np.ndarray, Axes("_ ...")]
+) -> float:
     """W_1 between two samples, Euclidean and exact: (n, width) or (n,) each.
 
     On a line by sorting, for as many on both sides by assignment, otherwise by linear
@@ -31,11 +37,12 @@ def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
     return _programme(cost)
 
 
+@checked
 def conditional_wasserstein(
-    x_a: np.ndarray,
-    y_a: np.ndarray,
-    x_b: np.ndarray,
-    y_b: np.ndarray,
+    x_a: Annotated[np.ndarray, Axes("a ...")],
+    y_a: Annotated[np.ndarray, Axes("a", "any")],
+    x_b: Annotated[np.ndarray, Axes("b ...")],
+    y_b: Annotated[np.ndarray, Axes("b", "any")],
     shared_only: bool = False,
 ) -> float:
     """C_d: W_1 between the samples of each class, averaged over the labels.
@@ -46,9 +53,7 @@ def conditional_wasserstein(
 
     Paper: FedImpro Sec. 4.1.
     """
-    y_a, y_b = np.asarray(y_a), np.asarray(y_b)
     x_a, x_b = _points(x_a), _points(x_b)
-    require(len(x_a) == len(y_a) and len(x_b) == len(y_b), "x and y differ in length")
     shared, alone = np.intersect1d(y_a, y_b), np.setxor1d(y_a, y_b)
     require(
         shared_only or not len(alone),

@@ -5,37 +5,39 @@ Low are the parameters of the features, high those of the head.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Axes, Measured, NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import SAMPLES_AT_ONCE, Lists
-from fedlab_core.models.network import Network
+from fedlab_core.models.network import Network, Truth, takes
 from fedlab_core.tree import Tree, add, flatten, gradient, scale, tree_map, with_grad
 
 
+@checked
 @dataclass(frozen=True)
 class Synthetic:
     """Features every client mixes with its own: `ratio` for each real sample."""
 
-    h: Tensor  # (samples, ...) as the head takes them
-    y: Tensor
-    ratio: float  # N_hat / N
+    h: Annotated[Tensor, Axes("samples ...")]  # as the head takes them
+    y: Truth
+    ratio: NotNegative  # N_hat / N
 
     def __post_init__(self) -> None:
-        require(self.ratio >= 0, f"ratio must be 0 or more, not {self.ratio}")
-        same = len(self.h) == len(self.y) > 0
-        require(same, f"{len(self.h)} features do not go with {len(self.y)} labels")
+        require(len(self.h) > 0, "h: no features to mix in")
 
 
+@checked
 @dataclass(frozen=True)
 class Variance:
     """Client gradient variance in its two parts."""
 
-    low: float
-    high: float
+    low: Measured
+    high: Measured
 
     @property
     def total(self) -> float:
@@ -43,11 +45,12 @@ class Variance:
         return self.low + self.high
 
 
+@checked
 def gradient_variance(
     model: nn.Module,
     state: Tree,
     x: Tensor,
-    y: Tensor,
+    y: Truth,
     indices: Lists,
     synthetic: Synthetic | None = None,
 ) -> Variance:
@@ -61,6 +64,7 @@ def gradient_variance(
 
     Paper: FedImpro Eq. (3), Thm. 4.2.
     """
+    takes(model, state, x, y)
     net = Network(model)
     low, high, fixed = _parts(net, state)
     sizes = torch.tensor([len(one) for one in indices], dtype=torch.float64)

@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Whole, checked
 from fedlab_core.errors import require
 from fedlab_core.keys import uniform
 
 
+@checked
 @dataclass(frozen=True)
 class CropFlip:
     """Augmentation: a random crop of the padded image, mirrored half of the time.
@@ -18,12 +20,9 @@ class CropFlip:
     normalised image, is (0 - mean) / std.
     """
 
-    pad: int = 4
+    pad: Whole = 4
     flip: bool = True
     fill: tuple[float, ...] = (0.0,)
-
-    def __post_init__(self) -> None:
-        require(self.pad >= 0, f"pad must be 0 or more, not {self.pad}")
 
     def __call__(self, x: Tensor, key: Tensor) -> Tensor:
         """Augment (..., batch, channels, height, width), one key for each batch."""

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from fedlab_core.errors import require
+from fedlab_core.arguments import Count, NotNegative, checked
 from fedlab_core.models.network import Net
 from fedlab_core.tree import Tree
 
@@ -22,6 +22,7 @@ class Share(Protocol):
     def __call__(self, known: Tree, who: list[int], ids: list[int]) -> Tree: ...
 
 
+@checked
 @dataclass(frozen=True)
 class Exchange:
     """Means over clients' samples that go to the server besides the models.
@@ -34,8 +35,5 @@ class Exchange:
     of: Quantity
     when: Literal["before", "after"] = "before"
     share: Share | None = None
-    batch: int | None = None  # of so many of a client's samples, drawn; else of all
-    noise: float = 0.0  # standard deviation of what a client adds to each number
-
-    def __post_init__(self) -> None:
-        require(self.noise >= 0, f"noise must be 0 or more, not {self.noise}")
+    batch: Count | None = None  # of so many of a client's samples, drawn; else of all
+    noise: NotNegative = 0.0  # standard deviation of what a client adds to each number

@@ -27,11 +27,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core import renamed
+from fedlab_core.arguments import checked
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.models.network import Net
 from fedlab_core.tree import Tree, take
 
 
+@checked
 @dataclass(frozen=True)
 class Batch:
     """One client's mini-batch; `weight` sums to one and is zero on padding."""
@@ -47,6 +49,7 @@ class Batch:
 
 
 @renamed.fields(memory="state", sent="broadcast")
+@checked
 @dataclass(frozen=True)
 class ClientInput:
     """What a client begins a round with, besides its data; or a cohort, row by row."""
@@ -111,6 +114,7 @@ def losses(net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree:
     return {"loss": entropies(net(params, x), y)}
 
 
+@checked
 @dataclass(frozen=True)
 class Rule:
     """A client's rule; without arguments, FedAvg's: cross-entropy, nothing kept."""

@@ -15,12 +15,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from fedlab_core.arguments import checked
 from fedlab_core.data.builtin import digits, letters
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.files import read, write
 from fedlab_core.data.obtain import obtain_file as _obtain
 from fedlab_core.data.sources import SOURCES as _SOURCES
-from fedlab_core.errors import InputError, require
+from fedlab_core.errors import require
 
 _BUILT_IN: dict[str, Callable[..., Dataset]] = {"letters": letters, "digits": digits}
 BUILT_IN = tuple(_BUILT_IN)
@@ -28,12 +29,14 @@ BY_HAND = tuple(name for name, source in _SOURCES.items() if source.by_hand)
 NAMES = (*_BUILT_IN, *_SOURCES)
 
 
+@checked
 def data_root(root: str | os.PathLike | None = None) -> Path:
     """Where data files live: the argument, else FEDLAB_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(root or os.environ.get("FEDLAB_DATA") or cache / "fedlab")
 
 
+@checked
 def load(name: str, root: str | os.PathLike | None = None, **options) -> Dataset:
     """The data set of that name; `options` are those of a built-in task.
 
@@ -41,10 +44,7 @@ def load(name: str, root: str | os.PathLike | None = None, **options) -> Dataset
     """
     require(name in NAMES, f"unknown data set {name!r}: choose from {', '.join(NAMES)}")
     if name in _BUILT_IN:
-        try:
-            return _BUILT_IN[name](**options)
-        except TypeError as error:
-            raise InputError(f"{name}: {error}") from None
+        return _BUILT_IN[name](**options)
     require(not options, f"{name} takes no options, got {', '.join(options)}")
     path = data_root(root) / f"{name}.npz"
     if not os.path.exists(path):  # nor raises where it may not look

@@ -1,24 +1,26 @@
 """The tasks that need no file: drawn letters, and scikit-learn's digits."""
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
+from fedlab_core.arguments import NotNegative, Seed, Within, checked
 from fedlab_core.data import strokes as _letters
 from fedlab_core.data.dataset import Dataset
-from fedlab_core.errors import require
+
+Drawn = Annotated[int, Within(1, 10**6)]
 
 
+@checked
 def letters(
-    n_train: int = 3000,
-    n_test: int = 2000,
-    noise: float = 0.35,
+    n_train: Drawn = 3000,
+    n_test: Drawn = 2000,
+    noise: NotNegative = 0.35,
     angle: float = 0.0,
-    seed: int = 0,
+    seed: Annotated[int, Within(0, 2**62)] = 0,
 ) -> Dataset:
     """The built-in task (see `data.strokes`), training and test drawn apart."""
-    require(min(n_train, n_test) > 0, "letters: n_train and n_test must be positive")
-    require(noise >= 0, f"letters: noise must be 0 or more, not {noise}")
     draw = partial(_letters.letters, noise=noise, angle=angle)
     x_train, y_train = draw(n_train, seed=2 * seed)
     x_test, y_test = draw(n_test, seed=2 * seed + 1)
@@ -27,7 +29,8 @@ def letters(
     return Dataset("letters", *drawn, _letters.CLASSES, *scale)
 
 
-def digits(seed: int = 0) -> Dataset:
+@checked
+def digits(seed: Seed = 0) -> Dataset:
     """scikit-learn's 1,797 digits of 8 x 8; a seeded fifth is the test set."""
     from sklearn.datasets import load_digits
 

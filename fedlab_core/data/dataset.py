@@ -1,11 +1,15 @@
 """A data set in memory: what is learnt, and whose it is where that is known."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from fedlab_core.arguments import Axes, Within, checked
+from fedlab_core.errors import require
 
+
+@checked
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Samples, integer labels, and what is known about both.
@@ -21,18 +25,29 @@ class Dataset:
     """
 
     name: str
-    x_train: np.ndarray
-    y_train: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
+    x_train: Annotated[np.ndarray, Axes("train _ ...", "number")]
+    y_train: Annotated[np.ndarray, Axes("train", "whole", Within(0))]
+    x_test: Annotated[np.ndarray, Axes("test _ ...", "number")]
+    y_test: Annotated[np.ndarray, Axes("test", "whole", Within(0))]
     classes: tuple[str, ...]
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    owners_train: np.ndarray | None = None
-    owners_test: np.ndarray | None = None
-    targets_train: np.ndarray | None = None
-    targets_test: np.ndarray | None = None
+    owners_train: Annotated[np.ndarray, Axes("train", "any")] | None = None
+    owners_test: Annotated[np.ndarray, Axes("test", "any")] | None = None
+    targets_train: Annotated[np.ndarray, Axes("train")] | None = None
+    targets_test: Annotated[np.ndarray, Axes("test")] | None = None
     vocabulary: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        most, known = (
+            max(y.max(initial=-1) for y in (self.y_train, self.y_test)),
+            len(self.classes),
+        )
+        require(most < known, f"{self.name}: a label is {most}, of {known} classes")
+        dims = self.x_train.ndim
+        sound = 2 <= dims <= 4 and self.x_train.shape[1:] == self.x_test.shape[1:]
+        shapes = f"{self.x_train.shape} and {self.x_test.shape}"
+        require(sound, f"{self.name}: x_train and x_test are of shapes {shapes}")
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fedlab_core.arguments import checked
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.sources import SOURCES, Source
 from fedlab_core.data.whole import replacing
@@ -18,6 +19,7 @@ _MORE = {"images": (), "words": ("vocabulary",), "numbers": _TARGETS}
 Arrays = dict[str, np.ndarray]
 
 
+@checked
 def read(path: Path) -> Dataset:
     """Read and check one data file; nothing in it is ever unpickled."""
     require(path.stem in SOURCES, f"{path} is not named after a data set")
@@ -108,8 +110,10 @@ def reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
 
 
+@checked
 def write(path: Path, **arrays: np.ndarray) -> None:
     """Write one data file whole or not at all."""
+    require(path.suffix == ".npz", f"{path}: a data file ends in .npz")
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import PLAIN, ClientInput, Rule, Training
+from fedlab_core.engine.agreement import agree, foreign
 from fedlab_core.engine.graphs import affordable, captured
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.parts import in_parts
@@ -15,13 +18,14 @@ from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require
-from fedlab_core.models.network import Network, shared
+from fedlab_core.models.network import Network, explained, shared
 from fedlab_core.tree import Tree, as_slice, concat, take
 
-ENGINES = ("looped", "stacked")
-PRECISIONS = ("float32", "tf32", "bf16")
+Engine = Literal["auto", "looped", "stacked"]
+Precision = Literal["float32", "tf32", "bf16"]
 
 
+@checked
 @dataclass(frozen=True)
 class Trained:
     """What a cohort's training gave, in the cohort's order, with a client axis."""
@@ -40,6 +44,7 @@ class Trained:
         return Trained(states, self.loss[here], self.steps[rows], kept, uploads)
 
 
+@checked
 def begin_states(
     model: nn.Module, training: Training, rule: Rule, given: ClientInput
 ) -> Tree:
@@ -47,7 +52,8 @@ def begin_states(
     return first_states(shared(model), training, rule, given)
 
 
-def choose_engine(model: nn.Module, clients: int, x: Tensor) -> str:
+@checked
+def choose_engine(model: nn.Module, clients: Count, x: Tensor) -> Engine:
     """The faster engine, by measurement (`python -m benchmarks --grow`).
 
     On a CPU, a loop is faster for one client, for networks of more than a megabyte and
@@ -62,6 +68,7 @@ def choose_engine(model: nn.Module, clients: int, x: Tensor) -> str:
     return "looped" if clients < 2 or large or heavy else "stacked"
 
 
+@checked
 def train(
     model: nn.Module,
     x: Tensor,
@@ -71,9 +78,9 @@ def train(
     training: Training,
     rule: Rule = PLAIN,
     *,
-    engine: str = "auto",
-    largest: int | None = None,
-    precision: str = "float32",
+    engine: Engine = "auto",
+    largest: Count | None = None,
+    precision: Precision = "float32",
     kept: dict | None = None,
 ) -> Trained:
     """Train every client from its row of `given` on its samples of (x, y).
@@ -83,7 +90,7 @@ def train(
     `kept` carries what the next call with the same model and data can use again. Inputs
     are not modified.
     """
-    _check(cohort, x, engine, largest, precision)
+    _check(model, x, y, cohort, given, rule, precision)
     if engine == "auto":
         engine = choose_engine(model, len(cohort), x)
     kept = {} if kept is None else kept
@@ -109,7 +116,9 @@ def train(
         models, states, uploads, loss = done
         return Trained(models, loss, plan.steps, states, uploads)
 
-    with _arithmetic(precision, x.device):
+    with _arithmetic(precision, x.device), explained(model, given.start, x, y):
+        if engine == "stacked" and precision == "float32":
+            _try_once(task, cohort, given, kept)
         if largest is None:
             largest = 256
             if x.device.type == "cuda" and engine == "stacked":
@@ -130,6 +139,14 @@ def _network(model: nn.Module, bf16: bool, kept: dict) -> Network:
     return networks[key]
 
 
+def _try_once(task: Task, cohort: Sequence[Client], given: ClientInput, kept: dict):
+    """Try a rule that is not the core's, in the first round that it trains."""
+    tried = kept.setdefault("tried", set())
+    if foreign(task.rule) and task.rule not in tried:
+        agree(task, make_plan(cohort, task.training), given)
+        tried.add(task.rule)
+
+
 def _joined(parts: list[Trained]) -> Trained:
     if len(parts) == 1:
         return parts[0]
@@ -141,17 +158,28 @@ def _joined(parts: list[Trained]) -> Trained:
     return Trained(states, loss, steps, kept, uploads)
 
 
-def _check(cohort, x: Tensor, engine: str, largest: int | None, precision: str) -> None:
-    choices = ("auto", *ENGINES)
-    say = f"unknown engine {engine!r}: choose from {', '.join(choices)}"
-    require(engine in choices, say)
-    say = f"unknown precision {precision!r}: choose from {', '.join(PRECISIONS)}"
-    require(precision in PRECISIONS, say)
+def _check(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    cohort: Sequence[Client],
+    given: ClientInput,
+    rule: Rule,
+    precision: Precision,
+) -> None:
     there = precision != "tf32" or x.device.type == "cuda"
     require(there, "precision tf32 needs a CUDA device: use float32 or bf16 here")
     require(len(cohort) > 0, "a cohort needs at least one client")
-    fits = largest is None or largest >= 1
-    require(fits, f"largest must be 1 or more, not {largest}")
+    require(len(x) == len(y), f"{len(x)} samples do not go with {len(y)} labels")
+    labels = not y.is_floating_point() or bool(foreign(rule))
+    require(labels, f"y must be labels, whole numbers, not {y.dtype}")
+    held = torch.cat([c.indices for c in cohort])
+    inside = not len(held) or 0 <= held.min() and held.max() < len(x)
+    require(bool(inside), f"indices must be samples from 0 to {len(x) - 1}")
+    own = {n: (len(cohort), *v.shape) for n, v in model.state_dict().items()}
+    begun = {n: tuple(v.shape) for n, v in given.start.items()}
+    fits = own == begun
+    require(fits, f"start must be the network's state, {len(cohort)} rows of each")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
@@ -90,7 +91,8 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
         images = task.x[here]
         if training.augment:
             images = training.augment(images, mark)
-        batch = Batch(images.contiguous(memory_format=format), task.y[here], none, mark)
+        images = images.contiguous(memory_format=format)
+        batch = bare(Batch, images, task.y[here], none, mark)
         loss, buffers, changes = one.value_of(task, live, buffers, batch, given)
         found = torch.autograd.grad(loss, ws, materialize_grads=True)
         grads = dict(zip(names, found, strict=True))

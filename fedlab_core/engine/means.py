@@ -5,15 +5,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Quantity
 from fedlab_core.engine.plan import Client
 from fedlab_core.keys import fold, keys_of, random_bits
-from fedlab_core.models.network import Network
+from fedlab_core.models.network import Network, explained
 from fedlab_core.tree import Tree, stack, take, tree_map
 
 _SLICE, _DRAW = 2048, 4  # a key's use, beside those of `plan`
 
 
+@checked
 @torch.no_grad()
 def client_means(
     model: nn.Module,
@@ -22,13 +24,26 @@ def client_means(
     y: Tensor,
     cohort: Sequence[Client],
     of: Quantity,
-    batch: int | None = None,
+    batch: Count | None = None,
 ) -> Tree:
     """The mean of `of` over each client's samples, under its row of `states`.
 
     `of` gives one value a sample, by name. With `batch`, the mean is over so many of
     a client's samples, drawn by its key.
     """
+    with explained(model, states, x):
+        return _means(model, states, x, y, cohort, of, batch)
+
+
+def _means(
+    model: nn.Module,
+    states: Tree,
+    x: Tensor,
+    y: Tensor,
+    cohort: Sequence[Client],
+    of: Quantity,
+    batch: int | None,
+) -> Tree:
     net = Network(model)
     rows = []
     for k, client in enumerate(cohort):

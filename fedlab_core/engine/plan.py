@@ -6,26 +6,31 @@ their number of steps, most first, step t is for the first few of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Axes, Positive, Seed, Whole, checked
 from fedlab_core.client import Training
 from fedlab_core.client.training import Range, bounds
+from fedlab_core.errors import InputError, require
 from fedlab_core.keys import bits_at, fold, keys_of, uniform
 
 # What a key is for.
 _ORDER, _DRAWS, _CAP, _ITERATIONS = range(4)
+MOST_PLACES = 2**28  # for samples in a plan: two gigabytes
 _WIDTH = 64  # padding grows by as much: sums of so many are the same to the bit
 
 
+@checked
 @dataclass(frozen=True)
 class Client:
     """One client's work in one round: its samples, and the key of its randomness."""
 
-    indices: Tensor
-    key: tuple[int, int, int]  # seed, round, client
-    lr: float | None = None  # a learning rate of its own, instead of the training's
+    indices: Annotated[Tensor, Axes("samples", "any")]
+    key: tuple[Seed, Whole, Seed]  # seed, round, client
+    lr: Positive | None = None  # a learning rate of its own, instead of the training's
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,10 @@ class Plan:
         return bool((self.real[taken] == self.at.shape[2]).all())
 
 
+@checked
 def count_steps(clients: Sequence[Client], training: Training) -> Tensor:
     """How many steps each client takes in this round."""
+    require(len(clients) > 0, "clients: nobody is there")
     keys = keys_of(torch.tensor([c.key for c in clients]))
     sizes = torch.tensor([len(c.indices) for c in clients])
     per_epoch = _batches(sizes, training)
@@ -92,6 +99,12 @@ def make_plan(clients: Sequence[Client], training: Training) -> Plan:
     longest = int(steps.max())
     most = max(len(c.indices) for c in clients)
     size = min(training.batch_size, -(-most // _WIDTH) * _WIDTH)
+    places = longest * len(clients) * size
+    if places > MOST_PLACES:
+        raise InputError(
+            f"{longest} steps of {len(clients)} clients with {size} samples are more "
+            f"than {MOST_PLACES} samples in a round: take fewer epochs"
+        )
     at = torch.zeros(longest, len(clients), size, dtype=torch.int64)
     real = torch.zeros(longest, len(clients), dtype=torch.int64)
     step, client, place, sample = _shuffled(
@@ -103,6 +116,7 @@ def make_plan(clients: Sequence[Client], training: Training) -> Plan:
     return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
 
 
+@checked
 def batch_order(client: Client, training: Training) -> list[Tensor]:
     """The samples of each of a client's mini-batches, in the order it meets them."""
     plan = make_plan([client], training)

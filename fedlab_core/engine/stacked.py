@@ -8,6 +8,7 @@ the steps are called one by one, each on exactly the clients that have steps lef
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
@@ -83,7 +84,7 @@ class StackedCohort:
             for name, tree in self.trees.items()
         }
         params = with_grad(first["params"])
-        given = ClientInput(first["start"], first["own"], first["broadcast"])
+        given = bare(ClientInput, first["start"], first["own"], first["broadcast"])
         with torch.enable_grad():
             loss, (buffers, changes) = self.value(
                 params, first["buffers"], (x, y, weight, marks), vars(given)
@@ -120,6 +121,10 @@ class StackedCohort:
     def _value(self, params: Tree, buffers: Tree, batch, given):
         """One client's loss, and what its mini-batch changed besides."""
         loss, new, changes = one.value_of(
-            self.task, params, buffers, Batch(*batch), ClientInput(**given)
+            self.task,
+            params,
+            buffers,
+            bare(Batch, *batch),
+            bare(ClientInput, *given.values()),
         )
         return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)

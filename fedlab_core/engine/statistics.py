@@ -8,13 +8,15 @@ own) and *re-estimated*, here: a server measures them on data that it has.
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.models.network import Network
 from fedlab_core.tree import Tree
 
 
+@checked
 @torch.no_grad()
 def reestimate(
-    model: nn.Module, states: Tree, x: Tensor, batch_size: int = 256
+    model: nn.Module, states: Tree, x: Tensor, batch_size: Count = 256
 ) -> Tree:
     """The states with running statistics of `x`: means over mini-batches, by size.
 

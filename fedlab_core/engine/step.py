@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput, Rule, Training
-from fedlab_core.errors import require
+from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, numbers
 from fedlab_core.tree import Tree
 
@@ -154,7 +155,7 @@ def value_of(
         weight = like.new_full((n,), 1 / n)
     else:
         weight = batch.weight
-    full = Batch(batch.x, batch.y, weight, batch.key)
+    full = bare(Batch, batch.x, batch.y, weight, batch.key)
     kind = batch.x.device.type
     with (
         task.network.training_on(params, buffers, batch.weight, batch.key) as bound,
@@ -162,6 +163,8 @@ def value_of(
     ):
         found = task.rule.loss(task.network, params, full, given)
     number, changes = found if isinstance(found, tuple) else (found, {})
+    if not isinstance(number, Tensor) or number.shape:
+        raise InputError(f"loss {called(task.rule.loss)} must give one number")
     new = sorted(set(changes) - set(given.state))
     require(not new, f"loss changes the state {new}, which begin does not know")
     return number, bound.buffers, {n: x.detach() for n, x in changes.items()}
@@ -173,7 +176,9 @@ def corrected(
     """What the rule's `gradient` and clipping make of a gradient."""
     hook, most = task.rule.gradient, task.training.clip
     if hook:
-        grads = (over_clients(hook) if clients else hook)(grads, params, given)
+        changed = (over_clients(hook) if clients else hook)(grads, params, given)
+        like(changed, params, f"gradient {called(hook)}")
+        grads = changed
     return clipped(grads, most, clients) if most else grads
 
 
@@ -181,7 +186,9 @@ def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree 
     """What the rule adds to a step after momentum."""
     if not rule.push:
         return None
-    return (over_clients(rule.push) if clients else rule.push)(params, given)
+    push = (over_clients(rule.push) if clients else rule.push)(params, given)
+    like(push, params, f"push {called(rule.push)}")
+    return push
 
 
 def finished(
@@ -211,6 +218,20 @@ def finished(
     return stayed, upload
 
 
+def called(hook: Callable) -> str:
+    """What a hook is called."""
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def like(made: Tree, params: Tree, what: str) -> None:
+    """Refuse what a hook made of parameters, if it is not of their names and shapes."""
+    if made is params:
+        return
+    sizes, given = ({n: tuple(v.shape) for n, v in t.items()} for t in (made, params))
+    if sizes != given:
+        raise InputError(f"{what} must give {given}, not {sizes}")
+
+
 def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:
     """A hook of one client, its `ClientInput` wherever it comes, for all of them."""
 
@@ -219,7 +240,7 @@ def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:
         given = arguments[at]
 
         def one(start, state, broadcast, *rest):
-            here = ClientInput(start, state, broadcast)
+            here = bare(ClientInput, start, state, broadcast)
             return hook(*rest[:at], here, *rest[at:])
 
         rest = (*arguments[:at], *arguments[at + 1 :])

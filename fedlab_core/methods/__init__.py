@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fedlab_core.client import Rule
+from fedlab_core.arguments import checked
 
 # fmt: off
 from fedlab_core.methods import (
@@ -21,6 +22,7 @@ from fedlab_core.methods import (
 from fedlab_core.rounds import Method
 
 
+@checked
 @dataclass(frozen=True)
 class Entry:
     """A method's maker, its paper, and the test that holds it against a plain one."""
@@ -76,6 +78,7 @@ METHODS: dict[str, Entry] = {
 }
 
 
+@checked
 def named_rule(rule: Rule) -> str:
     """What a client minimises and how its steps are changed, in a word or two."""
     hooks = (rule.loss, rule.gradient, rule.push)

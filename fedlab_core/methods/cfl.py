@@ -17,11 +17,13 @@ Deviations from the paper:
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import NotNegative, Whole, checked
 from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.clustering import all_in_one, trained_only
@@ -30,11 +32,11 @@ from fedlab_core.metrics import coherence
 from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh
 from fedlab_core.tree import Tree, flatten, take
 
-LINKAGES = ("complete", "single")
+Linkage = Literal["complete", "single"]
 
 
 def bipartition(
-    cosines: Tensor, link: str = "complete"
+    cosines: Tensor, link: Linkage = "complete"
 ) -> tuple[list[int], list[int], float]:
     """Two halves of a group, and the largest cosine across them.
 
@@ -53,6 +55,7 @@ def bipartition(
     return one, other, float(cosines[one][:, other].max())
 
 
+@checked
 @dataclass(frozen=True)
 class SplitInTwo:
     """Groups that stand still while their members pull apart are split in two.
@@ -64,20 +67,11 @@ class SplitInTwo:
     least. Nothing is split before round `after` + 1.
     """
 
-    eps1: float = 0.4
-    eps2: float = 1.6
-    gamma_max: float = 0.0
-    link: str = "complete"
-    after: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("eps1", "eps2", "gamma_max"):
-            value = getattr(self, name)
-            require(value >= 0, f"{name} must be 0 or more, not {value}")
-        choices = ", ".join(LINKAGES)
-        known = self.link in LINKAGES
-        require(known, f"unknown link {self.link!r}: choose from {choices}")
-        require(self.after >= 0, f"after must be 0 or more, not {self.after}")
+    eps1: NotNegative = 0.4
+    eps2: NotNegative = 1.6
+    gamma_max: NotNegative = 0.0
+    link: Linkage = "complete"
+    after: Whole = 0
 
     def __call__(self, now: Regrouping) -> tuple[GroupOf, list[int]]:
         group_of, parents = list(now.group_of), list(range(len(now.before)))
@@ -116,13 +110,14 @@ def still_and_pulling(models: Tree, start: Tree, sizes: Tensor) -> tuple[float, 
     return float(mean), float(torch.linalg.vector_norm(moves, dim=1).max())
 
 
+@checked
 def CFL(
-    eps1: float = 0.4,
-    eps2: float = 1.6,
-    gamma_max: float = 0.0,
+    eps1: NotNegative = 0.4,
+    eps2: NotNegative = 1.6,
+    gamma_max: NotNegative = 0.0,
     *,
-    link: str = "complete",
-    after: int = 0,
+    link: Linkage = "complete",
+    after: Whole = 0,
 ) -> Groups:
     """One group that is split, again and again, by the directions of its updates.
 
@@ -134,6 +129,7 @@ def CFL(
     return Groups("cfl", all_in_one, regroup=rule)
 
 
+@checked
 def cfl(
     training: Training | None = None, weigh: Weigh | None = None, **options
 ) -> Method:

@@ -59,11 +59,10 @@ def moved(group_of: GroupOf, ids: list[int], to: GroupOf) -> GroupOf:
     return [new.get(k, home) for k, home in enumerate(group_of)]
 
 
-def check_k(k: int, clients: int | None = None) -> None:
-    """Refuse less than one group, or more of them than the clients they are made of."""
-    require(k >= 1, f"k must be 1 or more, not {k}")
+def check_k(k: int, clients: int) -> None:
+    """Refuse more groups than the clients that they are made of."""
     few = f"{k} clusters need {k} clients or more, not {clients}: use a smaller k"
-    require(clients is None or clients >= k, few)
+    require(clients >= k, few)
 
 
 def k_means(points: Tensor, k: int, seed: int) -> GroupOf:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Count, Positive, Seed, checked
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, keys_of, random_bits
 from fedlab_core.models import initial_state
@@ -29,25 +30,26 @@ Features = Callable[[Tensor], Tensor]
 _SPLIT, _BATCH, _FIRST = 0xD15C0, 0xD15C1, 0xD15C2  # what a key is for
 
 
-def pooled_pixels(side: int) -> Features:
+@checked
+def pooled_pixels(side: Count) -> Features:
     """Images averaged down to side x side pixels, as vectors."""
-    require(side >= 1, f"side must be 1 or more, not {side}")
     return lambda x: F.adaptive_avg_pool2d(x, side).flatten(1)
 
 
+@checked
 def distances(
     world: World,
     *,
     features: Features | None = None,
     standardise: bool = False,
-    hidden: int = 200,
-    lr: float = 0.01,
-    batch: int = 32,
-    rounds: int = 2000,
-    every: int = 10,
-    patience: int = 10,
-    check: int | None = None,
-    seed: int = 0,
+    hidden: Count = 200,
+    lr: Positive = 0.01,
+    batch: Count = 32,
+    rounds: Count = 2000,
+    every: Count = 10,
+    patience: Count = 10,
+    check: Count | None = None,
+    seed: Seed = 0,
 ) -> Tensor:
     """The estimated distance of every two clients: (clients, clients), zero diagonal.
 
@@ -60,11 +62,6 @@ def distances(
 
     Paper: FedCollab Alg. 1, App. A.3.
     """
-    counts = {"hidden": hidden, "batch": batch, "rounds": rounds, "every": every}
-    for name, value in (counts | {"patience": patience}).items():
-        require(value >= 1, f"{name} must be 1 or more, not {value}")
-    require(math.isfinite(lr) and lr > 0, f"lr must be a number above 0, not {lr}")
-    require(check is None or check >= 1, f"check must be 1 or more, not {check}")
     parts = halves(world, seed)
     if check is not None:
         parts = [(a, _spread(b, min(check, len(b)))) for a, b in parts]

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from fedlab_core.arguments import checked
 from fedlab_core.client import Training
-from fedlab_core.errors import InputError, require
+from fedlab_core.errors import require
 from fedlab_core.methods import METHODS
 from fedlab_core.methods.fedavg import BySize, Equal
 from fedlab_core.methods.feddisco import Disco
@@ -25,6 +26,7 @@ WEIGHS: dict[str, Callable] = {"size": BySize, "equal": Equal, "disco": Disco}
 Options = Mapping[str, Mapping[str, Any]]
 
 
+@checked
 def compose(
     training: Training | None = None,
     *,
@@ -56,7 +58,7 @@ def compose(
     for choice, name in taken.items():
         how = given.get(choice)
         if choice == "weigh" and name in WEIGHS:
-            parts[choice] = _called(WEIGHS[name], f"weigh={name}", **(how or {}))
+            parts[choice] = WEIGHS[name](**(how or {}))
             continue
         donor = named(name, training, how, choice)
         parts[choice] = getattr(donor, choice)
@@ -67,6 +69,7 @@ def compose(
     return replace(base, name=" + ".join(dict.fromkeys(names)), **parts)
 
 
+@checked
 def named(
     name: str,
     training: Training | None = None,
@@ -76,12 +79,4 @@ def named(
     """The method of a name, with its options; `choice` is what it was named for."""
     known = ", ".join(METHODS)
     require(name in METHODS, f"unknown {choice}={name!r}: choose from {known}")
-    make = METHODS[name].make
-    return _called(make, f"{choice}={name}", training, **(options or {}))
-
-
-def _called(make: Callable[..., Any], said: str, *arguments, **options) -> Any:
-    try:
-        return make(*arguments, **options)
-    except TypeError as error:
-        raise InputError(f"{said}: {error}") from None
+    return METHODS[name].make(training, **(options or {}))

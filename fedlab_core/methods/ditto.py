@@ -19,19 +19,20 @@ from typing import Literal
 
 from torch import Tensor
 
+from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
 from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, subtree
 
 
+@checked
 @dataclass(frozen=True)
 class Tied:
     """f(v) + lam/2 |v - x|^2, x being the group's model of the round's start."""
 
-    lam: float = 1.0
+    lam: NotNegative = 1.0
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -42,14 +43,13 @@ class Tied:
         )
 
 
+@checked
 def ditto(
     training: Training | None = None,
-    lam: float = 1.0,
+    lam: NotNegative = 1.0,
     begin: Literal["first", "group"] = "first",
 ) -> Method:
     """FedAvg, and beside it a model of each client's own that stays near it."""
-    require(lam >= 0, f"lam must be 0 or more, not {lam}")
     method = fedavg(training, name="Ditto")
-    require(begin in ("first", "group"), f"begin must be first or group, not {begin!r}")
     own = Personal("beside", own_model=Rule(loss=Tied(lam)), own_begin=begin)
     return replace(method, personal=own)

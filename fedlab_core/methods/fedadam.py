@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 import torch
 
+from fedlab_core.arguments import Fading, Positive, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedavgm import mean_and_move
 from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, nest, subtree
 
 
+@checked
 @dataclass(frozen=True)
 class ServerAdam:
     """m, v of the mean update; w <- w + lr m / (sqrt(v) + tau).
@@ -31,17 +32,10 @@ class ServerAdam:
     Paper: FedAdam Alg. 2.
     """
 
-    lr: float = 0.01
-    beta1: float = 0.9
-    beta2: float = 0.99
-    tau: float = 1e-5
-
-    def __post_init__(self) -> None:
-        require(self.lr > 0, f"lr must be above 0, not {self.lr}")
-        for name in ("beta1", "beta2"):
-            value = getattr(self, name)
-            require(0 <= value < 1, f"{name} must be in [0, 1), not {value}")
-        require(self.tau > 0, f"tau must be above 0, not {self.tau}")
+    lr: Positive = 0.01
+    beta1: Fading = 0.9
+    beta2: Fading = 0.99
+    tau: Positive = 1e-5
 
     def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
@@ -60,7 +54,8 @@ def still(model: Tree, view: ServerView) -> ServerState:
     return ServerState(model, nest("m", zero) | nest("v", zero))
 
 
-def fedadam(training: Training | None = None, lr: float = 0.01, **options) -> Method:
+@checked
+def fedadam(training: Training | None = None, lr: Positive = 0.01, **options) -> Method:
     """FedAvg with Adam on the server; `options` are those of `ServerAdam`."""
     server = Server("adam", ServerAdam(lr, **options), still)
     return fedavg(training, name="FedAdam", server=server)

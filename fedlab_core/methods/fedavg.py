@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Whole, checked
 from fedlab_core.client import PLAIN, Rule, Training
 from fedlab_core.rounds import (
     Gathered,
@@ -34,24 +35,26 @@ from fedlab_core.rounds import (
 from fedlab_core.tree import weighted_sum
 
 
+@checked
 @dataclass(frozen=True)
 class BySize:
     """n_k = m_k / sum_j m_j over the members. Paper: FedAvg Alg. 1."""
 
     name: str = "size"
-    scalars: int = 0
+    scalars: Whole = 0
 
     def __call__(self, members: Members) -> Tensor:
         sizes = members.sizes.to(torch.float64)
         return sizes / sizes.sum()
 
 
+@checked
 @dataclass(frozen=True)
 class Equal:
     """The same weight for every member."""
 
     name: str = "equal"
-    scalars: int = 0
+    scalars: Whole = 0
 
     def __call__(self, members: Members) -> Tensor:
         k = len(members.sizes)
@@ -66,6 +69,7 @@ def average(now: Gathered) -> ServerState:
 AVERAGE = Server("average", average)
 
 
+@checked
 def fedavg(
     training: Training | None = None,
     weigh: Weigh | None = None,
@@ -79,6 +83,7 @@ def fedavg(
     return Method(name, training, rule, weigh, server, groups)
 
 
+@checked
 def local_only(training: Training | None = None) -> Method:
     """Every client trains alone; the reference for whether working together pays."""
     return fedavg(training, groups=nobody, name="Local")

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import torch
 
+from fedlab_core.arguments import Fading, Positive, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, weighted_sum
@@ -29,17 +29,14 @@ def mean_and_move(now: Gathered) -> tuple[Tree, Tree]:
     return mean, {n: mean[n] - x[n] for n in sorted(now.view.parameters)}
 
 
+@checked
 @dataclass(frozen=True)
 class Momentum:
     """v <- beta v + (1 - beta) Delta, w <- w + v."""
 
-    beta: float = 0.5
+    beta: Fading = 0.5
     damped: bool = True
-    lr: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(0 <= self.beta < 1, f"beta must be in [0, 1), not {self.beta}")
-        require(self.lr > 0, f"lr must be above 0, not {self.lr}")
+    lr: Positive = 1.0
 
     def __call__(self, now: Gathered) -> ServerState:
         mean, move = mean_and_move(now)
@@ -57,11 +54,12 @@ def still(model: Tree, view: ServerView) -> ServerState:
     return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
 
 
+@checked
 def fedavgm(
     training: Training | None = None,
-    beta: float = 0.5,
+    beta: Fading = 0.5,
     damped: bool = True,
-    lr: float = 1.0,
+    lr: Positive = 1.0,
 ) -> Method:
     """FedAvg with momentum on the server."""
     server = Server("momentum", Momentum(beta, damped, lr), still)

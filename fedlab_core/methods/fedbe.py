@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import torch
 
+from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.feddf import taught
@@ -55,17 +55,14 @@ def sampled(now: Gathered, spread: float = 0.1, floor: float = 1e-5) -> Tree:
     return result
 
 
+@checked
 @dataclass(frozen=True)
 class DistilBayes:
     """FedAvg's model learns from the members', itself and a sample."""
 
     fit: Fit = Fit()
-    spread: float = 0.1  # times the standard deviation, of the sample
-    floor: float = 1e-5  # of its variance
-
-    def __post_init__(self) -> None:
-        sound = min(self.spread, self.floor) >= 0
-        require(sound, f"spread={self.spread}, floor={self.floor}: must be 0 or more")
+    spread: NotNegative = 0.1  # times the standard deviation, of the sample
+    floor: NotNegative = 1e-5  # of its variance
 
     def __call__(self, now: Gathered) -> ServerState:
         mean = weighted_sum(now.models, now.weights)
@@ -74,10 +71,11 @@ class DistilBayes:
         return taught(now, mean, teachers, self.fit)
 
 
+@checked
 def fedbe(
     training: Training | None = None,
-    spread: float = 0.1,
-    floor: float = 1e-5,
+    spread: NotNegative = 0.1,
+    floor: NotNegative = 1e-5,
     **options,
 ) -> Method:
     """FedAvg, distilled from a Bayesian ensemble; `options` are those of `Fit`."""

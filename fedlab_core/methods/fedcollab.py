@@ -24,30 +24,36 @@ Deviations from the paper:
 """
 
 import inspect
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Axes, Count, NotNegative, Seed, Whole, Within, checked
 from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.collab_distance import distances
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import GroupOf, Groups, Method, World
 
-Matrix = Tensor | np.ndarray | Sequence[Sequence[float]]
-Sizes = Tensor | np.ndarray | Sequence[int] | Sequence[float]
+Matrix = Annotated[
+    np.ndarray | Tensor | Sequence[Sequence[float]], Axes("clients clients")
+]
+Row = Annotated[np.ndarray | Tensor | Sequence[float], Axes("clients")]
+Sizes = Annotated[
+    np.ndarray | Tensor | Sequence[float],
+    Axes("clients", "number", Within(0, above=True)),
+]
+Of = Sequence[Whole]  # the coalition of every client
 _LEAST = 1e-12  # a smaller gain is rounding
-IGNORED = ("quantities", "distances")
+Ignore = Literal["", "quantities", "distances"]
 
 
-def capacity_and_shift(
-    group_of: Sequence[int], D: Matrix, sizes: Sizes
-) -> tuple[float, float]:
+@checked
+def capacity_and_shift(group_of: Of, D: Matrix, sizes: Sizes) -> tuple[float, float]:
     """The two parts (G, S) of the objective C G + S of a partition.
 
     G is the mean over clients of 1 / sqrt(samples in the client's coalition); S the
@@ -59,14 +65,14 @@ def capacity_and_shift(
     d, m = _check(D, sizes)
     of = np.asarray(group_of, dtype=int)
     require(of.shape == m.shape, f"group_of: {len(of)} numbers for {len(m)} clients")
-    require(bool((of >= 0).all()), "group_of must be 0 or more")
     held = np.bincount(of, weights=m)[of]  # samples in the client's coalition
     same = of[:, None] == of
     shift = (same * d * m).sum(1) / held
     return float((1 / np.sqrt(held)).mean()), float(shift.mean())
 
 
-def cost(group_of: Sequence[int], D: Matrix, sizes: Sizes, C: float) -> float:
+@checked
+def cost(group_of: Of, D: Matrix, sizes: Sizes, C: NotNegative) -> float:
     """The objective of a partition, a mean over clients. Paper: FedCollab Eq. (10).
 
     In closed form: a sum over coalitions S of |S| C / sqrt(m_S) + sum_ij m_j D_ij / m_S
@@ -99,14 +105,15 @@ class Solution:
         return [[k for k, g in enumerate(self.group_of) if g == h] for h in groups]
 
 
+@checked
 def solve(
     D: Matrix,
     sizes: Sizes,
-    C: float,
+    C: NotNegative,
     *,
-    restarts: int = 100,
+    restarts: Count = 100,
     merge: bool = True,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Solution:
     """The best of some descents that visit clients in different orders.
 
@@ -115,20 +122,20 @@ def solve(
 
     Paper: FedCollab Alg. 2, App. B.3.
     """
-    require(restarts >= 1, f"restarts must be 1 or more, not {restarts}")
     orders = (np.random.default_rng([seed, r, 0xC011AB]) for r in range(restarts))
     found = (descend(D, sizes, C, rng, merge=merge) for rng in orders)
     return min(found, key=lambda solution: solution.cost)
 
 
+@checked
 def descend(
     D: Matrix,
     sizes: Sizes,
-    C: float,
+    C: NotNegative,
     rng: np.random.Generator,
     *,
     merge: bool = True,
-    sweeps: int = 100,
+    sweeps: Count = 100,
 ) -> Solution:
     """From everyone alone, visit clients in random order; each moves where it is best.
 
@@ -136,7 +143,6 @@ def descend(
     two coalitions, changes nothing, or after so many sweeps. Paper: FedCollab Alg. 2.
     """
     d, m = _check(D, sizes)
-    require(math.isfinite(C) and C >= 0, f"C must be a number of 0 or more, not {C}")
     d = np.maximum(d, 0)
     now = _Coalitions(d, m, C)
     value, path = cost(now.group_of.tolist(), d, m, C), []
@@ -224,13 +230,14 @@ def _renumbered(group_of: GroupOf) -> GroupOf:
     return [names[home] for home in group_of]
 
 
+@checked
 def join(
-    row: Sequence[float] | Tensor | np.ndarray,
-    size: int,
-    group_of: Sequence[int],
+    row: Row,
+    size: Count,
+    group_of: Of,
     D: Matrix,
     sizes: Sizes,
-    C: float,
+    C: NotNegative,
     *,
     alone: bool = False,
 ) -> int:
@@ -243,28 +250,18 @@ def join(
     """
     d, m = _check(D, sizes)
     new = np.maximum(np.asarray(row, dtype=float), 0)
-    require(new.shape == m.shape, f"row: {new.shape} distances to {len(m)} clients")
     wider = np.zeros((len(m) + 1, len(m) + 1))
     wider[:-1, :-1] = np.maximum(d, 0)
     wider[-1, :-1] = wider[:-1, -1] = new
     choices = sorted(set(group_of)) + [max(group_of) + 1] * alone
-    all_sizes = [*m, size]
+    all_sizes = np.append(m, size)
     return min(choices, key=lambda g: cost([*group_of, g], wider, all_sizes, C))
 
 
 def _check(D: Matrix, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
     d, m = np.asarray(D, dtype=float), np.asarray(sizes, dtype=float)
-    sound = m.ndim == 1 and len(m) > 0 and bool((m > 0).all())
-    require(sound, "sizes must be one number above 0 for every client")
-    square = d.shape == (len(m), len(m))
-    require(square, f"D must be {len(m)} x {len(m)}, one row a client, not {d.shape}")
-    require(bool(np.isfinite(d).all()), "D has entries that are not finite numbers")
+    require(len(m) > 0, "sizes: nobody is there")
     return d, m
-
-
-def _check_ignore(ignore: str) -> None:
-    known = f"ignore is one of {', '.join(IGNORED)} or nothing, not {ignore!r}"
-    require(ignore in ("", *IGNORED), known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,14 +273,15 @@ class Collaboration:
     D: Tensor
 
 
+@checked
 def collaborate(
     world: World,
-    C: float = 10.0,
+    C: NotNegative = 10.0,
     *,
-    restarts: int = 100,
+    restarts: Count = 100,
     merge: bool = True,
-    ignore: str = "",
-    seed: int = 0,
+    ignore: Ignore = "",
+    seed: Seed = 0,
     **options: Any,
 ) -> Collaboration:
     """Estimate all distances in a world and solve; `options` are of `distances`.
@@ -291,7 +289,6 @@ def collaborate(
     The groups are fixed: several methods can train in them without estimating again.
     To see what each is good for, `ignore` makes all "quantities" or "distances" alike.
     """
-    _check_ignore(ignore)
     D = distances(world, seed=seed, **options)
     given, sizes = D, world.counts.sum(1).double()
     if ignore == "quantities":
@@ -303,18 +300,16 @@ def collaborate(
     return Collaboration(Groups.fixed(found.coalitions, "fedcollab"), found, D)
 
 
+@checked
 def FedCollab(
-    C: float = 10.0,
+    C: NotNegative = 10.0,
     *,
-    restarts: int = 100,
+    restarts: Count = 100,
     merge: bool = True,
-    ignore: str = "",
+    ignore: Ignore = "",
     **options: Any,
 ) -> Groups:
     """Coalitions that are found when a run begins; `options` are of `distances`."""
-    require(math.isfinite(C) and C >= 0, f"C must be a number of 0 or more, not {C}")
-    require(restarts >= 1, f"restarts must be 1 or more, not {restarts}")
-    _check_ignore(ignore)
     known = list(inspect.signature(distances).parameters)[1:-1]  # not world, seed
     strange = ", ".join(sorted(set(options) - set(known)))
     require(not strange, f"unknown option {strange}: choose from {', '.join(known)}")
@@ -326,8 +321,9 @@ def FedCollab(
     return Groups("fedcollab", begin)
 
 
+@checked
 def fedcollab(
-    training: Training | None = None, C: float = 10.0, **options: Any
+    training: Training | None = None, C: NotNegative = 10.0, **options: Any
 ) -> Method:
     """FedAvg in FedCollab's coalitions; `options` are those of `FedCollab`."""
     return fedavg(training, groups=FedCollab(C, **options), name="FedCollab")

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.methods.feddyn import inner, recentred
 from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
@@ -49,11 +49,12 @@ def add_drift(
     return drift | nest("move", moved), nest("change", change)
 
 
+@checked
 @dataclass(frozen=True)
 class Drifting:
     """f_k + alpha_k/2 |y - (x - h_k)|^2 + <y, move_k - mean move> / (K eta)."""
 
-    alpha: float
+    alpha: Positive
     correction: bool = True
     rescale: bool = True
 
@@ -91,14 +92,14 @@ def corrected(now: Gathered) -> ServerState:
     return replace(after, broadcast=nest("g", g))
 
 
+@checked
 def feddc(
     training: Training | None = None,
-    alpha: float = 0.01,
+    alpha: Positive = 0.01,
     correction: bool = True,
     rescale: bool = True,
 ) -> Method:
     """FedAvg with drift variables."""
-    require(alpha > 0, f"alpha must be above 0, not {alpha}")
     needs = ("g", "lr_sum") + (("clients", "share") if rescale else ())
     rule = Rule(
         loss=Drifting(alpha, correction, rescale),

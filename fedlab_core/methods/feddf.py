@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import checked
 from fedlab_core.client import Batch, ClientInput, Net, Training
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.server_steps import Fit, fitted, with_proxy
@@ -50,6 +51,7 @@ def taught(now: Gathered, student: Tree, teachers: list[Tree], fit: Fit) -> Serv
     return fitted(now, student, divergence, x, wanted, fit)
 
 
+@checked
 @dataclass(frozen=True)
 class Distil:
     """FedAvg's model learns from the members' models."""
@@ -61,6 +63,7 @@ class Distil:
         return taught(now, weighted_sum(now.models, now.weights), teachers, self.fit)
 
 
+@checked
 def feddf(training: Training | None = None, **options) -> Method:
     """FedAvg, distilled from the clients' models; `options` are those of `Fit`."""
     server = Server("FedDF", Distil(Fit(**options)), with_proxy("FedDF"))

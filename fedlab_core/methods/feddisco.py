@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import NotNegative, Whole, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.metrics import DISCREPANCIES, discrepancy
+from fedlab_core.metrics.labels import Metric, discrepancy
 from fedlab_core.rounds import Members, Method
 
 
@@ -34,24 +34,18 @@ def disco_weights(n: Tensor, d: Tensor, a: float, b: float) -> Tensor:
     return p / p.sum() if p.sum() > 0 else n
 
 
+@checked
 @dataclass(frozen=True)
 class Disco:
     """Discrepancy-aware weights. Paper: FedDisco Eq. (3)."""
 
-    a: float = 0.5
-    b: float = 0.1
-    metric: str = "kl"
+    a: NotNegative = 0.5
+    b: NotNegative = 0.1
+    metric: Metric = "kl"
     normalise: bool = True
-    target: tuple[float, ...] | None = None
+    target: tuple[NotNegative, ...] | None = None
     name: str = "disco"
-    scalars: int = 1
-
-    def __post_init__(self) -> None:
-        sound = all(0 <= v < float("inf") for v in (self.a, self.b))
-        require(sound, f"a and b must be finite, 0 or more: a={self.a}, b={self.b}")
-        known = ", ".join(DISCREPANCIES)
-        good = self.metric in DISCREPANCIES
-        require(good, f"unknown metric {self.metric!r}: choose from {known}")
+    scalars: Whole = 1
 
     def __call__(self, members: Members) -> Tensor:
         n = members.sizes.to(torch.float64) / members.sizes.sum()
@@ -64,6 +58,7 @@ class Disco:
         return disco_weights(n, d, self.a, self.b)
 
 
+@checked
 def feddisco(training: Training | None = None, **options) -> Method:
     """FedAvg with discrepancy-aware weights; `options` are those of `Disco`."""
     return fedavg(training, weigh=Disco(**options), name="FedDisco")

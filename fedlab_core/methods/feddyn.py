@@ -30,8 +30,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
 from fedlab_core.methods.fedavgm import still
 from fedlab_core.methods.fedprox import apart
@@ -58,11 +58,12 @@ def add_move(
     return nest("h", moved), {}
 
 
+@checked
 @dataclass(frozen=True)
 class Dynamic:
     """f_k(y) + alpha_k <y, h_k - x>; the quadratic term is weight decay alpha."""
 
-    alpha: float
+    alpha: Positive
     rescale: bool = True
 
     def __call__(
@@ -76,11 +77,12 @@ class Dynamic:
         return cross_entropy(net, params, batch, given) + scale * inner(params, pull)
 
 
+@checked
 @dataclass(frozen=True)
 class DynamicLaw:
     """f_k(y) - <g_k, y> + mu/2 |y - x|, where g_k = -mu h_k. Paper: FedDyn Alg. 1."""
 
-    mu: float
+    mu: Positive
     squared: bool = False
 
     def __call__(
@@ -106,11 +108,12 @@ def recentred(now: Gathered) -> ServerState:
     return ServerState(mean, total, start=start)
 
 
+@checked
 @dataclass(frozen=True)
 class Shifted:
     """h <- h - mu sum p_k (y_k - x); the model is the mean minus h / mu."""
 
-    mu: float
+    mu: Positive
 
     def __call__(self, now: Gathered) -> ServerState:
         moved = weighted_sum(now.moves(), now.weights)
@@ -120,9 +123,10 @@ class Shifted:
         return ServerState(model, memory)
 
 
+@checked
 def feddyn(
     training: Training | None = None,
-    alpha: float = 0.01,
+    alpha: Positive = 0.01,
     form: Literal["disco", "law"] = "disco",
     rescale: bool = True,
     squared: bool = False,
@@ -132,9 +136,6 @@ def feddyn(
     `alpha` is mu in the second form. The first weighs clients equally, the second by
     size.
     """
-    require(alpha > 0, f"alpha must be above 0, not {alpha}")
-    known = form in ("disco", "law")
-    require(known, f"unknown form {form!r}: choose from disco, law")
     training = training or Training()
     if form == "law":
         rule = Rule(DynamicLaw(alpha, squared), begin=no_move, finish=add_move)

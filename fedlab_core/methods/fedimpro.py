@@ -24,14 +24,23 @@ default; every choice is also a parameter):
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.arguments import (
+    Count,
+    Fading,
+    Fraction,
+    NotNegative,
+    Seed,
+    Whole,
+    checked,
+)
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
-from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, normal
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
@@ -50,16 +59,17 @@ def report(
     return {}, dict(given.state)
 
 
+@checked
 @dataclass(frozen=True)
 class Impro:
     """CE of real features + alpha CE of synthetic ones. Paper: FedImpro Eq. (5)."""
 
-    batch_size: int
-    alpha: float = 1.0
+    batch_size: Count
+    alpha: NotNegative = 1.0
     ramp: bool = True  # alpha grows with the epochs: epochs / 500 * alpha
-    epochs: int = 1
-    omega: float | None = None
-    cap: float = 0.1
+    epochs: Whole = 1
+    omega: Fraction | None = None
+    cap: NotNegative = 0.1
     matching: bool = False
 
     def __call__(
@@ -110,17 +120,14 @@ def update(
     return {"mu": mu, "s": s.clamp(max=rule.cap)}
 
 
+@checked
 @dataclass(frozen=True)
 class Pooled:
     """The average model, and plain means of mu and s. Paper: FedImpro Eq. (7)."""
 
-    momentum: float = 0.0
-    noise: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
-        require(self.noise >= 0, f"noise must be 0 or more, not {self.noise}")
+    momentum: Fading = 0.0
+    noise: NotNegative = 0.0
+    seed: Seed = 0
 
     def __call__(self, now: Gathered) -> ServerState:
         rng = np.random.default_rng(derive_seed(*now.key, self.seed))
@@ -135,12 +142,13 @@ class Pooled:
         return ServerState(weighted_sum(now.models, now.weights), broadcast=sent)
 
 
+@checked
 @dataclass(frozen=True)
 class Guessed:
     """The first statistics: mu uniform in [0, 1), `s` everywhere."""
 
-    s: float = 0.1
-    seed: int = 0
+    s: NotNegative = 0.1
+    seed: Seed = 0
 
     def __call__(self, model: Tree, view: ServerView) -> ServerState:
         rng = np.random.default_rng([self.seed, 0x1A7])
@@ -150,11 +158,12 @@ class Guessed:
         return ServerState(model, broadcast=sent)
 
 
+@checked
 def fedimpro(
     training: Training | None = None,
-    form: str = "code",
-    noise: float = 0.0,
-    cap: float = 0.1,
+    form: Literal["code", "paper"] = "code",
+    noise: NotNegative = 0.0,
+    cap: NotNegative = 0.1,
     **options,
 ) -> Method:
     """FedAvg whose clients also train the head on drawn features.
@@ -162,8 +171,6 @@ def fedimpro(
     `form` is "code" or "paper" (Eqs. (5) to (7), with beta_m = .9 and beta_g = .5,
     which the paper does not give); `options` are those of `Impro`.
     """
-    known = form in ("code", "paper")
-    require(known, f"unknown form {form!r}: choose from code, paper")
     training = training or Training()
     options = {
         "batch_size": training.batch_size,

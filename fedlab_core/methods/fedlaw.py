@@ -43,6 +43,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Count, Fading, Positive, Whole, checked
 from fedlab_core.client import Batch, Training
 from fedlab_core.errors import require
 from fedlab_core.methods.descent import Adam
@@ -53,28 +54,20 @@ from fedlab_core.tree import as_tree, flatten, norm, weighted_sum
 
 Rate = Callable[[int, float], float]  # of the epoch, and the rate to begin with
 _NAMES = {"gamma": "adaptive GWS", "lambda": "attentive LAW", "both": "FedLAW"}
-_CHOICES = {
-    "learn": ("gamma", "lambda", "both"),
-    "parameters": ("exp", "quad"),
-    "start": ("weights", "equal"),
-    "statistics": ("average", "reestimate", "running"),
-}
 
 
+@checked
 @dataclass(frozen=True)
 class Shrink:
     """w <- gamma sum_k p_k w_k with a fixed gamma. Paper: FedLAW Eq. (3), Table 1."""
 
-    gamma: float = 0.95
-
-    def __post_init__(self) -> None:
-        sound = 0 < self.gamma < math.inf
-        require(sound, f"gamma must be a finite number above 0, not {self.gamma}")
+    gamma: Positive = 0.95
 
     def __call__(self, now: Gathered) -> ServerState:
         return _finished(now, self.gamma, now.weights)
 
 
+@checked
 @dataclass(frozen=True)
 class Law:
     """Weights learned on the server's data, anew in every round.
@@ -85,35 +78,21 @@ class Law:
     """
 
     learn: Literal["gamma", "lambda", "both"] = "both"
-    lr: float = 0.01
-    x_lr: float | None = None  # lambda's, if not the same
-    betas: tuple[float, float] = (0.5, 0.999)
-    server_epochs: int = 100
-    batch: int = 128
-    halve_every: int = 20  # server epochs
+    lr: Positive = 0.01
+    x_lr: Positive | None = None  # lambda's, if not the same
+    betas: tuple[Fading, Fading] = (0.5, 0.999)
+    server_epochs: Whole = 100
+    batch: Count = 128
+    halve_every: Count = 20  # server epochs
     parameters: Literal["exp", "quad"] = "exp"
     start: Literal["weights", "equal"] = "weights"
-    early_stop: int | None = None  # rounds that learn lambda
+    early_stop: Whole | None = None  # rounds that learn lambda
     statistics: Literal["average", "reestimate", "running"] = "average"
-    global_lr: float = 1.0  # how far to follow the clients before weighing
+    global_lr: Positive = 1.0  # how far to follow the clients before weighing
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            value = getattr(self, name)
-            one_of = ", ".join(allowed)
-            require(value in allowed, f"{name} must be one of {one_of}, not {value!r}")
-        for name in ("lr", "global_lr") + (("x_lr",) if self.x_lr is not None else ()):
-            value = getattr(self, name)
-            sound = 0 < value < math.inf
-            require(sound, f"{name} must be a finite number above 0, not {value}")
-        for name in ("batch", "halve_every"):
-            value = getattr(self, name)
-            require(value >= 1, f"{name} must be 1 or more, not {value}")
-        epochs = self.server_epochs
-        require(epochs >= 0, f"server_epochs must be 0 or more, not {epochs}")
-        stop = self.early_stop
-        sound = stop is None or (stop >= 0 and self.learn != "gamma")
-        require(sound, f"early_stop={stop}: a number of rounds that learn lambda")
+        sound = self.early_stop is None or self.learn != "gamma"
+        require(sound, f"early_stop={self.early_stop}: only where lambda is learned")
 
     def __call__(self, now: Gathered) -> ServerState:
         stopped = self.early_stop is not None and now.key[1] >= self.early_stop
@@ -127,6 +106,7 @@ class Law:
         return lr * 0.5 ** (epoch // self.halve_every)
 
 
+@checked
 @dataclass(frozen=True)
 class LawSwa:
     """FedLAW in two stages of half the server epochs, lambda averaged over its epochs.
@@ -139,18 +119,14 @@ class LawSwa:
 
     law: Law = Law()
     order: Literal["lambda first", "gamma first"] = "lambda first"
-    swa_lr: float = 0.05
-    average_from: int = 6
-    anneal: int = 10
-    period: int = 100
+    swa_lr: Positive = 0.05
+    average_from: Whole = 6
+    anneal: Count = 10
+    period: Count = 100
 
     def __post_init__(self) -> None:
-        known = self.order in ("lambda first", "gamma first")
-        require(known, f"order must be lambda first or gamma first, not {self.order!r}")
         both = self.law.learn == "both" and self.law.early_stop is None
         require(both, "FedLAW (SWA) learns both, in every round: leave learn as it is")
-        rates = min(self.swa_lr, self.anneal, self.period) > 0 <= self.average_from
-        require(rates, "swa_lr, anneal, period must be above 0, average_from 0 or more")
 
     def __call__(self, now: Gathered) -> ServerState:
         task, half = _Task(now, self.law), self.law.server_epochs // 2
@@ -308,31 +284,36 @@ def _finished(
     return ServerState(model, {"lambda": shares.cpu()}, metrics=said)
 
 
-def shrunk(training: Training | None = None, gamma: float = 0.95) -> Method:
+@checked
+def shrunk(training: Training | None = None, gamma: Positive = 0.95) -> Method:
     """FedAvg whose sum is multiplied by a fixed gamma in every round."""
     return fedavg(training, name="Shrink", server=Server("shrink", Shrink(gamma)))
 
 
+@checked
 def gws(training: Training | None = None, **options) -> Method:
     """FedAvg with adaptive global weight shrinking; `options` are those of `Law`."""
     return fedavg(training, name="GWS", server=_learning(Law("gamma", **options)))
 
 
+@checked
 def attentive(training: Training | None = None, **options) -> Method:
     """Attentive learnable weights, nothing shrunk; `options` are those of `Law`."""
     server = _learning(Law("lambda", **options))
     return fedavg(training, name="Attentive", server=server)
 
 
+@checked
 def fedlaw(training: Training | None = None, **options) -> Method:
     """FedLAW, weights and shrinking learned together; `options` are those of `Law`."""
     return fedavg(training, name="FedLAW", server=_learning(Law(**options)))
 
 
+@checked
 def fedlaw_swa(
     training: Training | None = None,
     order: Literal["lambda first", "gamma first"] = "lambda first",
-    swa_lr: float = 0.05,
+    swa_lr: Positive = 0.05,
     **options,
 ) -> Method:
     """FedLAW in two stages with averaged weights; `options` are those of `Law`."""

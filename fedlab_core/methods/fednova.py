@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Fading, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import weighted_sum
@@ -35,15 +35,12 @@ def effective_steps(steps: Tensor, momentum: float | None) -> Tensor:
     return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
 
 
+@checked
 @dataclass(frozen=True)
 class Normalised:
     """w = x - (sum_k p_k a_k) sum_k p_k (x - y_k) / a_k. Paper: FedNova Alg. 1."""
 
-    momentum: float | None = None
-
-    def __post_init__(self) -> None:
-        rho = self.momentum
-        require(rho is None or 0 <= rho < 1, f"momentum must be in [0, 1), not {rho}")
+    momentum: Fading | None = None
 
     def __call__(self, now: Gathered) -> ServerState:
         x, trained = now.before.begin, now.view.parameters
@@ -55,7 +52,8 @@ class Normalised:
         return ServerState(mean | {n: x[n] + moved[n] for n in trained})
 
 
-def fednova(training: Training | None = None, momentum: float | None = None) -> Method:
+@checked
+def fednova(training: Training | None = None, momentum: Fading | None = None) -> Method:
     """FedAvg of normalised updates; `momentum` is the clients', if it is to count."""
     server = Server("normalised", Normalised(momentum))
     return fedavg(training, name="FedNova", server=server)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree
@@ -31,15 +31,13 @@ def apart(params: Tree, other: Tree) -> Tensor:
     return torch.stack(gaps).sum()
 
 
+@checked
 @dataclass(frozen=True)
 class Proximal:
     """f_k(w) + mu/2 |w - w^t|^2. Paper: FedProx Alg. 2."""
 
-    mu: float = 0.01
+    mu: NotNegative = 0.01
     half: bool = True
-
-    def __post_init__(self) -> None:
-        require(self.mu >= 0, f"mu must be 0 or more, not {self.mu}")
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -48,8 +46,9 @@ class Proximal:
         return cross_entropy(net, params, batch, given) + pull / (2 if self.half else 1)
 
 
+@checked
 def fedprox(
-    training: Training | None = None, mu: float = 0.01, half: bool = True
+    training: Training | None = None, mu: NotNegative = 0.01, half: bool = True
 ) -> Method:
     """FedAvg whose clients are drawn to the model they were sent."""
     return fedavg(training, name="FedProx", rule=Rule(loss=Proximal(mu, half)))

@@ -14,12 +14,13 @@ Deviations from the paper:
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import (
     all_in_one,
@@ -31,8 +32,6 @@ from fedlab_core.methods.clustering import (
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh, World
 from fedlab_core.tree import flatten
-
-STARTS = ("kmeans", "random")
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,9 @@ class ToNearest:
         return moved(now.group_of, now.ids, new), parents
 
 
-def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
+@checked
+def FeSEM(k: Count = 4, *, start: Literal["kmeans", "random"] = "kmeans") -> Groups:
     """k centres; each participant trains from its own, then goes to the nearest one."""
-    check_k(k)
-    choices = ", ".join(STARTS)
-    require(start in STARTS, f"unknown start {start!r}: choose from {choices}")
     if start == "kmeans":
         fits = lambda _, participants: check_k(k, participants)  # noqa: E731
         return Groups("fesem", all_in_one, regroup=ToNearest(k), fits=fits)
@@ -71,8 +68,12 @@ def FeSEM(k: int = 4, *, start: str = "kmeans") -> Groups:
     return Groups("fesem", begin, regroup=ToNearest(k), models=k)
 
 
+@checked
 def fesem(
-    training: Training | None = None, k: int = 4, weigh: Weigh | None = None, **options
+    training: Training | None = None,
+    k: Count = 4,
+    weigh: Weigh | None = None,
+    **options,
 ) -> Method:
     """Multi-centre federated learning; a centre is its members' plain mean."""
     return fedavg(training, weigh or Equal(), FeSEM(k, **options), "FeSEM")

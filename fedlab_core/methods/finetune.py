@@ -7,15 +7,15 @@ Deviations: none; `steps` is FedCollab's number of local steps.
 
 from dataclasses import replace
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method, Personal
 
 
-def finetune(training: Training | None = None, steps: int = 2) -> Method:
+@checked
+def finetune(training: Training | None = None, steps: Count = 2) -> Method:
     """FedAvg; every client takes some steps of its own before it is judged."""
-    require(steps >= 1, f"steps must be 1 or more, not {steps}")
     method = fedavg(training, name="Fine-tune")
     adapt = replace(method.training, iterations=steps)
     return replace(method, personal=Personal("fine-tune", adapt=adapt))

@@ -15,8 +15,9 @@ Deviations from the paper:
 
 from dataclasses import dataclass
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
-from fedlab_core.methods.clustering import all_in_one, check_k, moved
+from fedlab_core.methods.clustering import all_in_one, moved
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import GroupOf, Groups, Losses, Method, Weigh
 
@@ -29,14 +30,15 @@ class ByLoss:
         return moved(group_of, ids, losses().argmin(1).tolist())
 
 
-def IFCA(k: int = 4) -> Groups:
+@checked
+def IFCA(k: Count = 4) -> Groups:
     """k models, drawn apart; each participant trains the one that suits it best."""
-    check_k(k)
     return Groups("ifca", all_in_one, pick=ByLoss(), models=k)
 
 
+@checked
 def ifca(
-    training: Training | None = None, k: int = 4, weigh: Weigh | None = None
+    training: Training | None = None, k: Count = 4, weigh: Weigh | None = None
 ) -> Method:
     """Iterative federated clustering, averaging models by size."""
     return fedavg(training, weigh, IFCA(k), "IFCA")

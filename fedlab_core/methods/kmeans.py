@@ -13,8 +13,8 @@ Deviations from the paper:
    a history do not count it.
 """
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
-from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import check_k, k_means, trained_alone
 from fedlab_core.methods.fedavg import fedavg
@@ -22,13 +22,14 @@ from fedlab_core.rounds import GroupOf, Groups, Method, Weigh, World
 from fedlab_core.tree import flatten
 
 
-def KMeans(k: int = 4, *, training: Training | None = None, alone: int = 10) -> Groups:
+@checked
+def KMeans(
+    k: Count = 4, *, training: Training | None = None, alone: Count = 10
+) -> Groups:
     """k-means, once, on models that clients have trained alone for some rounds.
 
     `training` is how they train then. The federation begins afresh in the clusters.
     """
-    check_k(k)
-    require(alone >= 1, f"alone must be 1 or more rounds, not {alone}")
 
     def begin(world: World, seed: int) -> GroupOf:
         models = trained_alone(world, training, alone, seed)
@@ -37,10 +38,11 @@ def KMeans(k: int = 4, *, training: Training | None = None, alone: int = 10) -> 
     return Groups("kmeans", begin, fits=lambda clients, _: check_k(k, clients))
 
 
+@checked
 def kmeans(
     training: Training | None = None,
-    k: int = 4,
-    alone: int = 10,
+    k: Count = 4,
+    alone: Count = 10,
     weigh: Weigh | None = None,
 ) -> Method:
     """FedAvg in clusters of models trained alone, by the same training."""

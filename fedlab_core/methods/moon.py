@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.arguments import NotNegative, Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree, nest, subtree
@@ -41,17 +41,13 @@ def keep_last(
     return {"seen": torch.ones_like(lr_sum)} | nest("last", params), {}
 
 
+@checked
 @dataclass(frozen=True)
 class Contrastive:
     """CE - mu log(e^(cos(z, z_glob)/tau) / (e^(...glob) + e^(cos(z, z_prev)/tau)))."""
 
-    mu: float = 0.1
-    temperature: float = 0.5
-
-    def __post_init__(self) -> None:
-        require(self.mu >= 0, f"mu must be 0 or more, not {self.mu}")
-        warm = self.temperature > 0
-        require(warm, f"temperature must be above 0, not {self.temperature}")
+    mu: NotNegative = 0.1
+    temperature: Positive = 0.5
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -69,8 +65,9 @@ class Contrastive:
         return batch.mean(entropy + self.mu * given.state["seen"] * apart)
 
 
+@checked
 def moon(
-    training: Training | None = None, mu: float = 0.1, temperature: float = 0.5
+    training: Training | None = None, mu: NotNegative = 0.1, temperature: Positive = 0.5
 ) -> Method:
     """FedAvg with a model-contrastive term."""
     loss = Contrastive(mu, temperature)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
@@ -24,11 +25,12 @@ from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree
 
 
+@checked
 @dataclass(frozen=True)
 class Ahead:
     """The loss, and its gradient, one step ahead. Paper: PerFedAvg Alg. 1."""
 
-    lr: float
+    lr: Positive
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -47,6 +49,7 @@ class Ahead:
         return (n >= 4) * loss(ahead, halves[1])
 
 
+@checked
 def per_fedavg(training: Training | None = None) -> Method:
     """FedAvg towards a model that is good after one step. Judged after that step."""
     training = training or Training()

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from fedlab_core.arguments import Count, Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
-from fedlab_core.errors import require
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.fedprox import apart
@@ -25,6 +25,7 @@ from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, nest
 
 
+@checked
 @dataclass(frozen=True)
 class Moreau:
     """lam/2 |y - theta|^2, theta near the minimum of f + lam/2 |theta - y|^2.
@@ -32,9 +33,9 @@ class Moreau:
     Its gradient is lam (y - theta). Paper: pFedMe Alg. 1.
     """
 
-    lam: float = 1.0
-    inner_lr: float = 0.1
-    inner_steps: int = 5
+    lam: Positive = 1.0
+    inner_lr: Positive = 0.1
+    inner_steps: Count = 5
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -54,9 +55,9 @@ def begin_theta(start: Tree, broadcast: Tree) -> Tree:
     return nest("theta", start)
 
 
-def pfedme(training: Training | None = None, lam: float = 1.0, **options) -> Method:
+@checked
+def pfedme(training: Training | None = None, lam: Positive = 1.0, **options) -> Method:
     """FedAvg of Moreau envelopes; judged is theta. `options` are those of `Moreau`."""
-    require(lam > 0, f"lam must be above 0, not {lam}")
     rule = Rule(loss=Moreau(lam, **options), begin=begin_theta)
     method = fedavg(training, name="pFedMe", rule=rule)
     return replace(method, personal=Personal("theta", kept="theta"))

@@ -19,24 +19,21 @@ from dataclasses import dataclass
 
 import torch
 
+from fedlab_core.arguments import NotNegative, Positive, checked
 from fedlab_core.client import Exchange, Rule, Training, losses
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import flatten, weighted_sum
 
 
+@checked
 @dataclass(frozen=True)
 class Fair:
     """w = x - sum_k F_k^q Delta_k / sum_k h_k. Paper: qFedAvg Alg. 2."""
 
-    q: float
-    lipschitz: float
+    q: NotNegative
+    lipschitz: Positive
     scaled_norm: bool = False
-
-    def __post_init__(self) -> None:
-        require(self.q >= 0, f"q must be 0 or more, not {self.q}")
-        require(self.lipschitz > 0, f"lipschitz must be above 0: {self.lipschitz}")
 
     def __call__(self, now: Gathered) -> ServerState:
         x, q, L = now.before.begin, self.q, self.lipschitz
@@ -52,10 +49,11 @@ class Fair:
         return ServerState(mean | {n: x[n] + step[n] for n in names})
 
 
+@checked
 def qfedavg(
     training: Training | None = None,
-    q: float = 1.0,
-    lipschitz: float | None = None,
+    q: NotNegative = 1.0,
+    lipschitz: Positive | None = None,
     scaled_norm: bool = False,
 ) -> Method:
     """Fair federated averaging."""

@@ -30,9 +30,11 @@ Deviations from the paper:
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
+from fedlab_core.arguments import NotNegative, Positive, checked
 from fedlab_core.client import (
     Batch,
     ClientInput,
@@ -42,7 +44,6 @@ from fedlab_core.client import (
     Training,
     entropies,
 )
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree, stack
@@ -53,14 +54,12 @@ def delta(net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree:
     return {"delta": net.features(params, x).flatten(1)}
 
 
+@checked
 @dataclass(frozen=True)
 class Clipped:
     """phi(x), no longer than `most`: one sample then moves delta by 2 most / m_k."""
 
-    most: float
-
-    def __post_init__(self) -> None:
-        require(self.most > 0, f"clip must be above 0, not {self.most}")
+    most: Positive
 
     def __call__(self, net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree:
         phi = delta(net, params, x, y)["delta"]
@@ -68,6 +67,7 @@ class Clipped:
         return {"delta": phi * (self.most / length.clamp(min=self.most))}
 
 
+@checked
 @dataclass(frozen=True)
 class Others:
     """To each of `ids`: the mean delta of the others, and their spread around it."""
@@ -88,11 +88,12 @@ class Others:
         return stack(told)
 
 
+@checked
 @dataclass(frozen=True)
 class Regularised:
     """CE + lambda |mean feature - target|^2, and the others' spread if `spread`."""
 
-    lam: float
+    lam: NotNegative
     spread: bool = False
 
     def __call__(
@@ -107,22 +108,20 @@ class Regularised:
         return batch.mean(entropy) + self.lam * given.broadcast["there"] * far
 
 
+@checked
 def rfedavg(
     training: Training | None = None,
-    lam: float = 1e-4,
+    lam: NotNegative = 1e-4,
     plus: bool = False,
-    form: str = "paper",
-    noise: float = 0.0,
-    clip: float | None = None,
+    form: Literal["paper", "code"] = "paper",
+    noise: NotNegative = 0.0,
+    clip: Positive | None = None,
 ) -> Method:
     """FedAvg whose clients' mean features are drawn together; `plus` for rFedAvg+.
 
     For privacy, features may be cut to the length `clip` and every number of a delta
     gets Gaussian noise of standard deviation `noise`.
     """
-    require(lam >= 0, f"lam must be 0 or more, not {lam}")
-    known = form in ("paper", "code")
-    require(known, f"unknown form {form!r}: choose from paper, code")
     training, code = training or Training(), form == "code"
     share = Others(own=plus and code, present=code)
     batch = training.batch_size if code else None
@@ -132,6 +131,7 @@ def rfedavg(
     return fedavg(training, Equal(), name="rFedAvg+" if plus else "rFedAvg", rule=rule)
 
 
+@checked
 def rfedavg_plus(training: Training | None = None, **options) -> Method:
     """rFedAvg+; `options` are those of `rfedavg`."""
     return rfedavg(training, plus=True, **options)

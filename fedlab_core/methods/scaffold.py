@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Positive, checked
 from fedlab_core.client import ClientInput, Rule, Training
-from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState, ServerView
 from fedlab_core.tree import Tree, nest, subtree, tree_map, weighted_sum
@@ -66,15 +66,13 @@ def renew(
     return nest("own", new), nest("change", change)
 
 
+@checked
 @dataclass(frozen=True)
 class Controlled:
     """x <- x + eta_g mean(y_i - x), c <- c + |S|/N mean(c_i+ - c_i)."""
 
-    lr: float = 1.0
+    lr: Positive = 1.0
     factor: bool = True
-
-    def __post_init__(self) -> None:
-        require(self.lr > 0, f"lr must be above 0, not {self.lr}")
 
     def __call__(self, now: Gathered) -> ServerState:
         mean = weighted_sum(now.models, now.weights)
@@ -98,9 +96,10 @@ def uncontrolled(model: Tree, view: ServerView) -> ServerState:
     return ServerState(model, broadcast=c)
 
 
+@checked
 def scaffold(
     training: Training | None = None,
-    lr: float = 1.0,
+    lr: Positive = 1.0,
     after: bool = False,
     factor: bool = True,
 ) -> Method:
@@ -108,7 +107,7 @@ def scaffold(
     momentum = training.momentum if training else 0.0
     if momentum > 0.5 and not after:
         text = f"momentum={momentum} may let SCAFFOLD's corrections grow without end"
-        warnings.warn(f"{text}: use 0.5 or less, or after=True", stacklevel=2)
+        warnings.warn(f"{text}: use 0.5 or less, or after=True", stacklevel=3)
     rule = Rule(
         gradient=None if after else correct,
         push=difference if after else None,

@@ -8,6 +8,7 @@ Deviations: how the server steps is FedLAW's, see `server_steps`.
 
 from dataclasses import dataclass
 
+from fedlab_core.arguments import Whole, checked
 from fedlab_core.client import Training, cross_entropy
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.methods.server_steps import Fit, fitted, with_proxy
@@ -15,6 +16,7 @@ from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import weighted_sum
 
 
+@checked
 @dataclass(frozen=True)
 class FineTune:
     """FedAvg's model is trained on the server's labels."""
@@ -27,7 +29,8 @@ class FineTune:
         return fitted(now, mean, cross_entropy, x, y, self.fit)
 
 
-def server_ft(training: Training | None = None, epochs: int = 2, **options) -> Method:
+@checked
+def server_ft(training: Training | None = None, epochs: Whole = 2, **options) -> Method:
     """FedAvg, fine-tuned on the server's labels; `options` are those of `Fit`."""
     step = FineTune(Fit(epochs, **options))
     server = Server("Server-FT", step, with_proxy("Server-FT"))

@@ -14,7 +14,6 @@ How the last three train (`Fit`), where FedLAW, whose baselines they are, differ
    again on the server's data ("reestimate"). The paper does not speak of them.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -23,10 +22,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Count, Fading, NotNegative, Positive, Whole, checked
 from fedlab_core.client import Batch, ClientInput, Loss, Rule, Training, cross_entropy
 from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.step import Task, value_of
-from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.methods.descent import Adam, Sgd
 from fedlab_core.models.network import shared
@@ -116,6 +115,7 @@ def statistics_of(
     return model
 
 
+@checked
 @dataclass(frozen=True)
 class Fit:
     """How a server trains a model on its data.
@@ -123,27 +123,15 @@ class Fit:
     Paper: FedLAW App. D.6; the rates are in the authors' code only.
     """
 
-    epochs: int = 100
+    epochs: Whole = 100
     optimiser: Literal["sgd", "adam"] = "sgd"
-    lr: float | None = None  # the optimiser's usual one
-    batch: int = 128
-    momentum: float = 0.9  # of SGD
-    weight_decay: float = 5e-4  # of SGD
+    lr: Positive | None = None  # the optimiser's usual one
+    batch: Count = 128
+    momentum: Fading = 0.9  # of SGD
+    weight_decay: NotNegative = 5e-4  # of SGD
     keep_velocity: bool = True  # of SGD, from round to round
-    betas: tuple[float, float] = (0.5, 0.999)  # of Adam
+    betas: tuple[Fading, Fading] = (0.5, 0.999)  # of Adam
     statistics: Literal["running", "average", "reestimate"] = "running"
-
-    def __post_init__(self) -> None:
-        known = self.optimiser in RATES
-        require(known, f"optimiser must be sgd or adam, not {self.optimiser!r}")
-        known = self.statistics in ("running", "average", "reestimate")
-        text = "statistics must be running, average or reestimate, not"
-        require(known, f"{text} {self.statistics!r}")
-        sound = self.lr is None or 0 < self.lr < math.inf
-        require(sound, f"lr must be a finite number above 0, not {self.lr}")
-        require(self.epochs >= 0, f"epochs must be 0 or more, not {self.epochs}")
-        require(self.batch >= 1, f"batch must be 1 or more, not {self.batch}")
-        require(0 <= self.momentum < 1, f"momentum must be in [0, 1): {self.momentum}")
 
     @property
     def rate(self) -> float:

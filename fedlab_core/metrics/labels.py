@@ -4,18 +4,25 @@ Counts are samples per client and class: (clients, classes).
 """
 
 from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Axes, Whole, Within, checked
 from fedlab_core.errors import require
 
-DISCREPANCIES = ("kl", "l2", "l1", "cosine")
+Metric = Literal["kl", "l2", "l1", "cosine"]
+DISCREPANCIES = get_args(Metric)
+Counts = Annotated[Tensor, Axes("clients classes", "number", Within(0))]
 
 
+@checked
 def discrepancy(
-    counts: Tensor, target: Tensor | None = None, metric: str = "kl"
+    counts: Counts,
+    target: Annotated[Tensor, Axes("classes", "number", Within(0))] | None = None,
+    metric: Metric = "kl",
 ) -> Tensor:
     """How far each client's label distribution is from the target: (clients,).
 
@@ -24,8 +31,6 @@ def discrepancy(
 
     Paper: FedDisco Sec. 5.1.
     """
-    known = ", ".join(DISCREPANCIES)
-    require(metric in DISCREPANCIES, f"unknown metric {metric!r}: choose from {known}")
     local, goal = _distributions(counts, target)
     if metric == "l1":
         return (local - goal).abs().sum(1)
@@ -41,8 +46,13 @@ def discrepancy(
     return torch.special.xlogy(local, local / goal.clamp(min=1e-300)).sum(1)
 
 
+@checked
 def heterogeneity_coherence(
-    counts: Tensor, weights: Tensor, members: Sequence[int] | Tensor | None = None
+    counts: Counts,
+    weights: Annotated[Tensor, Axes("members")],
+    members: Sequence[Whole]
+    | Annotated[Tensor, Axes("members", "whole", Within(0))]
+    | None = None,
 ) -> Tensor:
     """Likeness of a cohort's weighted label distribution to that of all data: [0, 1].
 
@@ -52,13 +62,20 @@ def heterogeneity_coherence(
     Paper: FedLAW Sec. 5.1.
     """
     local, overall = _distributions(counts, counts.sum(0))
-    chosen = local if members is None else local[torch.as_tensor(members)]
-    check_weights(weights, len(chosen))
+    chosen = local
+    if members is not None:
+        who = torch.as_tensor(members, dtype=torch.int64)
+        there = bool(((who >= 0) & (who < len(local))).all())
+        require(there, f"members must be from 0 to {len(local) - 1}, the clients")
+        chosen = local[who]
+    fits = len(weights) == len(chosen)
+    require(fits, f"weights: {len(weights)} numbers for {len(chosen)} members")
     cohort = weights.to(local) @ chosen
     return F.cosine_similarity(cohort, overall, dim=0)
 
 
-def heterogeneity_degree(counts: Tensor) -> Tensor:
+@checked
+def heterogeneity_degree(counts: Counts) -> Tensor:
     """1 / population variance of each client's label distribution: (clients,).
 
     Large for balanced clients, and infinite for a perfectly balanced one.
@@ -69,7 +86,10 @@ def heterogeneity_degree(counts: Tensor) -> Tensor:
     return 1 / local.var(1, correction=0)
 
 
-def weight_correlations(weights: Tensor, counts: Tensor) -> dict[str, float]:
+@checked
+def weight_correlations(
+    weights: Annotated[Tensor, Axes("clients")], counts: Counts
+) -> dict[str, float]:
     """Pearson correlation of aggregation weights with size, degree, and both.
 
     "degree" is `heterogeneity_degree`, "product" size times degree; NaN where one of
@@ -77,16 +97,9 @@ def weight_correlations(weights: Tensor, counts: Tensor) -> dict[str, float]:
 
     Paper: FedLAW Table 11.
     """
-    check_weights(weights, len(counts))
     size, degree = counts.sum(1).double(), heterogeneity_degree(counts)
     factors = {"size": size, "degree": degree, "product": size * degree}
     return {name: _pearson(weights.double(), v) for name, v in factors.items()}
-
-
-def check_weights(weights: Tensor, clients: int) -> None:
-    """Refuse what is not one weight a client."""
-    one_each = f"weights must be one number for each of {clients} clients, not of shape"
-    require(weights.shape == (clients,), f"{one_each} {tuple(weights.shape)}")
 
 
 def _pearson(a: Tensor, b: Tensor) -> float:
@@ -100,6 +113,5 @@ def _distributions(counts: Tensor, target: Tensor | None) -> tuple[Tensor, Tenso
     classes = counts.shape[1]
     goal = torch.ones(classes) if target is None else target
     goal = goal.to(local)
-    sound = goal.shape == (classes,) and bool((goal >= 0).all() and goal.sum() > 0)
-    require(sound, f"target must be {classes} numbers of 0 or more, not all 0")
+    require(bool(goal.sum() > 0), "target must have a number above 0")
     return local, goal / goal.sum()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -10,14 +11,18 @@ from torch import Tensor, nn
 from torch.func import vmap
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Axes, Count, Stacked, Within, checked
 from fedlab_core.errors import require
-from fedlab_core.models.network import Network
+from fedlab_core.models.network import Network, Truth, explained
 from fedlab_core.tree import Tree, take
 
-Lists = Sequence[np.ndarray | Sequence[int] | Tensor]  # sample numbers per client
+One = Annotated[np.ndarray | Tensor | Sequence[int], Axes("_", "whole", Within(0))]
+Lists = Sequence[One]  # sample numbers per client
+Seeds = Annotated[np.ndarray, Axes("_ ...", "measured")]
 MODELS_AT_ONCE, SAMPLES_AT_ONCE = 64, 4096
 
 
+@checked
 @dataclass(frozen=True)
 class Scores:
     """How each of several models did on one data set."""
@@ -27,11 +32,23 @@ class Scores:
     per_class: Tensor  # (models, classes), NaN where a class has no sample
 
 
+@checked
 @torch.no_grad()
 def evaluate(
-    model: nn.Module, states: Tree, x: Tensor, y: Tensor, classes: int
+    model: nn.Module, states: Stacked, x: Tensor, y: Truth, classes: Count
 ) -> Scores:
     """Score every row of a stacked tree on (x, y); one pass, in slices that fit."""
+    require(len(states) > 0, "states holds no model")
+    known = len(y) == 0 or int(y.max()) < classes
+    require(known, f"y has labels of more than {classes} classes")
+    with explained(model, states, x, y):
+        require(len(x) == len(y), f"{len(x)} samples, {len(y)} labels")
+        return _scores(model, states, x, y, classes)
+
+
+def _scores(
+    model: nn.Module, states: Tree, x: Tensor, y: Tensor, classes: int
+) -> Scores:
     net, rows = Network(model), len(next(iter(states.values())))
     at_once, slice_x = max(1, min(rows, MODELS_AT_ONCE)), 2048
     right = torch.zeros(rows, classes, dtype=torch.float64, device=x.device)
@@ -52,6 +69,7 @@ def evaluate(
     return Scores(right.sum(1) / len(y), loss / len(y), per_class)
 
 
+@checked
 @dataclass(frozen=True)
 class Own:
     """How each client's model did on the client's samples; NaN where it has none."""
@@ -60,15 +78,26 @@ class Own:
     loss: Tensor  # (clients,) mean cross-entropy
 
 
+@checked
 @torch.no_grad()
 def evaluate_own(
-    model: nn.Module, states: Tree, x: Tensor, y: Tensor, lists: Lists
+    model: nn.Module, states: Stacked, x: Tensor, y: Truth, lists: Lists
 ) -> Own:
     """Score row k of a stacked tree on the samples lists[k] of (x, y).
 
     One model for every client is `repeat(state, len(lists))`.
     """
+    require(len(states) > 0, "states holds no model")
     check_rows(states, lists)
+    held = [torch.as_tensor(one) for one in lists if len(one)]
+    ends = [int(end) for one in held for end in one.aminmax()]
+    inside = not ends or (min(ends) >= 0 and max(ends) < len(x))
+    require(bool(inside), f"lists must be samples from 0 to {len(x) - 1}")
+    with explained(model, states, x, y):
+        return _own(model, states, x, y, lists)
+
+
+def _own(model: nn.Module, states: Tree, x: Tensor, y: Tensor, lists: Lists) -> Own:
     right = torch.zeros(len(lists), dtype=torch.float64, device=x.device)
     loss = torch.zeros_like(right)
     run = vmap(Network(model))
@@ -117,9 +146,12 @@ def padded(
             yield where, a, b
 
 
-def mean_interval(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
+@checked
+def mean_interval(values: Seeds, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
     """Mean over seeds and half the width of its 95 % Student interval (NaN for one)."""
     values = np.asarray(values, dtype=float)
+    there = -values.ndim <= axis < values.ndim and values.shape[axis] > 0
+    require(there, f"axis={axis}: values of shape {values.shape} hold no seed there")
     n = values.shape[axis]
     if n < 2:
         return values.mean(axis), np.full_like(values.mean(axis), np.nan)

@@ -6,25 +6,31 @@ ended. Trees may hold buffers too; what is given is what is measured.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.metrics.labels import check_weights
-from fedlab_core.tree import Tree, flatten, norm
+from fedlab_core.arguments import Axes, Measured, Stacked, checked
+from fedlab_core.tree import Tree, check_rows, flatten, norm
 
 
-def coherence(states: Tree, start: Tree) -> Tensor:
+@checked
+def coherence(states: Stacked, start: Tree) -> Tensor:
     """Cosine of the angle between every two clients' updates: (clients, clients).
 
     Paper: FedLAW Sec. 5.1.
     """
+    check_rows(states, start, "start")
     moves = F.normalize(flatten(states, True) - flatten(start), dim=1)
     return moves @ moves.T
 
 
-def critical_round(values: Sequence[float] | Tensor) -> int | None:
+@checked
+def critical_round(
+    values: Sequence[Measured] | Annotated[Tensor, Axes("rounds", "measured")],
+) -> int | None:
     """Position of the first value below 0 that follows one of 0 or more, if any.
 
     Paper: FedLAW Sec. 5.1.
@@ -36,12 +42,13 @@ def critical_round(values: Sequence[float] | Tensor) -> int | None:
     return None
 
 
+@checked
 @dataclass(frozen=True)
 class Balance:
     """How long a server's step is, and how long its shrinking."""
 
-    step: float  # |gamma server_lr g|
-    shrink: float  # |(1 - gamma) w|
+    step: Measured  # |gamma server_lr g|
+    shrink: Measured  # |(1 - gamma) w|
 
     @property
     def ratio(self) -> float:
@@ -49,15 +56,20 @@ class Balance:
         return self.step / self.shrink if self.shrink else float("inf")
 
 
+@checked
 def shrinking(
-    states: Tree, start: Tree, weights: Tensor, gamma: float, server_lr: float = 1.0
+    states: Stacked,
+    start: Tree,
+    weights: Annotated[Tensor, Axes("clients")],
+    gamma: float,
+    server_lr: float = 1.0,
 ) -> Balance:
     """Norms of the two pseudo-gradients of w - gamma server_lr g - (1 - gamma) w.
 
     g is the weighted sum of the clients' updates. Paper: FedLAW Eq. (4).
     """
+    check_rows(states, start, "start")
     moves = flatten(start) - flatten(states, True)
-    check_weights(weights, len(moves))
     step = torch.linalg.vector_norm(weights.to(moves) @ moves)
     return Balance(
         abs(gamma * server_lr) * float(step), abs(1 - gamma) * float(norm(start))

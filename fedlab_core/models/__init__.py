@@ -10,6 +10,7 @@ from functools import partial
 import torch
 from torch import nn
 
+from fedlab_core.arguments import Seed, checked
 from fedlab_core.errors import require
 from fedlab_core.models.deep import alexnet, vgg9
 from fedlab_core.models.dense import densenet121
@@ -29,7 +30,7 @@ from fedlab_core.models.residual import (
     resnet50,
     wrn56_4,
 )
-from fedlab_core.models.split import Point, Shape, Split, blank, point
+from fedlab_core.models.split import Point, Shape, Split, Width, blank, made_by, point
 from fedlab_core.models.text import lstm, textcnn
 from fedlab_core.tree import Tree
 
@@ -54,6 +55,7 @@ MODELS: dict[str, Callable[..., Split]] = {
 }
 
 
+@checked
 @dataclass(frozen=True)
 class Description:
     """How large a network is, and where it may be cut."""
@@ -64,18 +66,22 @@ class Description:
     points: dict[str, int]  # the size of the features at each split point
 
 
-def build(name: str, shape: Shape, classes: int, **options) -> Callable[[], Split]:
+@checked
+def build(name: str, shape: Shape, classes: Width, **options) -> Callable[[], Split]:
     """A function that makes the named network; each call draws new parameters.
 
     Its option `split` says where the features end: a point's name, or its number.
     """
     known = ", ".join(MODELS)
     require(name in MODELS, f"unknown model {name!r}: choose from {known}")
+    with torch.device("meta"):  # takes no memory, but refuses what cannot be made
+        MODELS[name](shape, classes, **options)
     return partial(MODELS[name], shape, classes, **options)
 
 
+@checked
 def describe(
-    name: str, shape: Shape, classes: int, split: Point = None, **options
+    name: str, shape: Shape, classes: Width, split: Point = None, **options
 ) -> Description:
     """How large the named network is, found by sending a blank sample through it."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -89,9 +95,10 @@ def describe(
     return Description(name, parameters, sizes[point(sizes, split)], sizes)
 
 
-def initial_state(make: Callable[[], nn.Module], seed: int) -> Tree:
+@checked
+def initial_state(make: Callable[[], nn.Module], seed: Seed) -> Tree:
     """Freshly drawn parameters and buffers, without touching the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        model = make()
+        model = made_by(make)
     return {name: x.detach().clone() for name, x in model.state_dict().items()}

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Fading, checked
 from fedlab_core.models.layers import Dropout
-from fedlab_core.models.split import Point, Shape, Split, cut, flat, needs
+from fedlab_core.models.split import Point, Shape, Split, Width, cut, flat, needs
 
 
 class DropChannels(nn.Module):
@@ -23,12 +24,13 @@ class DropChannels(nn.Module):
         return x * self.drop(x.new_ones(x.shape[:2]))[..., None, None]
 
 
+@checked
 def alexnet(
     shape: Shape,
-    classes: int,
-    base: int = 64,
-    hidden: Sequence[int] = (),
-    dropout: float = 0.5,
+    classes: Width,
+    base: Width = 64,
+    hidden: Sequence[Width] = (),
+    dropout: Fading = 0.5,
     split: Point = None,
 ) -> Split:
     """AlexNet's five convolutions, pooled by 2 as small images need it.
@@ -67,13 +69,14 @@ def alexnet(
     return cut(shape, stages, nn.Linear(inside, classes), split)
 
 
+@checked
 def vgg9(
     shape: Shape,
-    classes: int,
-    base: int = 32,
-    hidden: tuple[int, int] = (512, 512),
-    dropout: float = 0.1,
-    channel_dropout: float = 0.05,
+    classes: Width,
+    base: Width = 32,
+    hidden: tuple[Width, Width] = (512, 512),
+    dropout: Fading = 0.1,
+    channel_dropout: Fading = 0.05,
     split: Point = None,
 ) -> Split:
     """Three blocks of two 3 x 3 convolutions, each block pooled, then twice 512 units.

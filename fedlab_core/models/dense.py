@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import checked
+from fedlab_core.errors import require
 from fedlab_core.models.layers import BatchNorm
-from fedlab_core.models.split import Point, Shape, Split, cut, needs
+from fedlab_core.models.split import Point, Shape, Split, Width, cut, needs
 
 
 class Dense(nn.Module):
@@ -31,11 +33,12 @@ class Dense(nn.Module):
         return torch.cat([x, self.body(x)], 1)
 
 
+@checked
 def densenet121(
     shape: Shape,
-    classes: int,
-    growth: int = 32,
-    blocks: Sequence[int] = (6, 12, 24, 16),
+    classes: Width,
+    growth: Width = 32,
+    blocks: Sequence[Width] = (6, 12, 24, 16),
     stem_norm: bool = False,
     split: Point = None,
 ) -> Split:
@@ -44,6 +47,7 @@ def densenet121(
     FedLAW's code leaves out the stem's norm and ReLU, and so does this unless
     `stem_norm` asks for them.
     """
+    require(len(blocks) > 0, "densenet121: blocks must name one block or more")
     needs("densenet121", shape, 1 << (len(blocks) - 1))
     wide = 2 * growth
     stem: list[nn.Module] = [nn.Conv2d(shape[0], wide, 3, padding=1, bias=False)]

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Annotated, Protocol
 
+import torch
 from torch import Tensor, nn
 
-from fedlab_core.errors import require
+from fedlab_core.arguments import Axes, Within, checked
+from fedlab_core.errors import InputError, require
 from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.tree import Tree
 
+Truth = Annotated[Tensor, Axes("samples", "whole", Within(0))]
 # These draw from the global generator, or write their statistics in place.
 _REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
 
@@ -171,11 +174,50 @@ def shared(model: nn.Module) -> Network:
     return Network(model, training=True)
 
 
+def takes(model: nn.Module, state: Tree, x: Tensor, y: Tensor | None = None) -> None:
+    """Refuse a state of another network, and samples or labels that it cannot take.
+
+    By its names and shapes, and by what the network says of one sample.
+    """
+    own = {n: v.shape for n, v in model.state_dict().items()}
+    same = own == {n: v.shape for n, v in state.items()}
+    require(same, "the state is not of this network: its names or shapes differ")
+    require(x.ndim > 0 and len(x) > 0, "x holds no sample")
+    try:
+        with torch.no_grad():
+            said = Network(model)(state, x[:1])
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        shape, why = tuple(x.shape[1:]), str(error).splitlines()[0]
+        raise InputError(f"the network takes no x of shape {shape}: {why}") from None
+    if y is None:
+        return
+    require(len(x) == len(y), f"{len(x)} samples do not go with {len(y)} labels")
+    most, outputs = int(y.max()), tuple(said.shape[1:])
+    known = len(outputs) == 1 and most < outputs[0]
+    require(known, f"y has the label {most}, but the network's outputs are {outputs}")
+
+
+@contextmanager
+def explained(
+    model: nn.Module, states: Tree, x: Tensor, y: Tensor | None = None
+) -> Iterator[None]:
+    """Let a failure be told as what does not fit together, if that is what it is."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (RuntimeError, ValueError, IndexError, TypeError, KeyError):
+        takes(model, {n: v[0] for n, v in states.items() if v.ndim and len(v)}, x, y)
+        raise
+
+
 def numbers(x: Tensor, params: Tree) -> Tensor:
     """What a network's numbers are like: its data, or, if those are words, itself."""
     return x if x.is_floating_point() else next(iter(params.values()))
 
 
+@checked
 def logits(model: nn.Module, state: Tree, x: Tensor) -> Tensor:
     """One model's outputs on x, in evaluation mode."""
-    return Network(model)(state, x)
+    with explained(model, {n: v[None] for n, v in state.items()}, x):
+        return Network(model)(state, x)

@@ -8,15 +8,17 @@ from math import prod
 
 from torch import nn
 
+from fedlab_core.arguments import Fading, checked
 from fedlab_core.models.layers import BatchNorm, Dropout
-from fedlab_core.models.split import Point, Shape, Split, cut, flat, needs
+from fedlab_core.models.split import Point, Shape, Split, Width, cut, flat, needs
 
 
+@checked
 def mlp(
     shape: Shape,
-    classes: int,
-    hidden: Sequence[int] = (128, 128),
-    dropout: float = 0.0,
+    classes: Width,
+    hidden: Sequence[Width] = (128, 128),
+    dropout: Fading = 0.0,
     batch_norm: bool = False,
     split: Point = None,
 ) -> Split:
@@ -36,7 +38,8 @@ def mlp(
     return cut(shape, stages, nn.Linear(inside, classes), split)
 
 
-def mlp_200(shape: Shape, classes: int, **options) -> Split:
+@checked
+def mlp_200(shape: Shape, classes: Width, **options) -> Split:
     """Two hidden layers of 200 units: FedCollab's and FedLAW's network for FMNIST.
 
     Paper: FedLAW App. D.3.
@@ -44,7 +47,8 @@ def mlp_200(shape: Shape, classes: int, **options) -> Split:
     return mlp(shape, classes, (200, 200), **options)
 
 
-def disco_cnn(shape: Shape, classes: int, split: Point = None) -> Split:
+@checked
+def disco_cnn(shape: Shape, classes: Width, split: Point = None) -> Split:
     """FedDisco's simple CNN: two 5 x 5 convolutions (6, 16), then 120 and 84 units.
 
     Paper: FedDisco App. B.1.4; the second pooling is in the authors' code only.
@@ -60,11 +64,12 @@ def disco_cnn(shape: Shape, classes: int, split: Point = None) -> Split:
     return cut(shape, stages, nn.Linear(84, classes), split)
 
 
+@checked
 def simple_cnn(
     shape: Shape,
-    classes: int,
-    channels: Sequence[int] = (32, 64, 64),
-    hidden: int = 64,
+    classes: Width,
+    channels: tuple[Width, Width, Width] = (32, 64, 64),
+    hidden: Width = 64,
     split: Point = None,
 ) -> Split:
     """Three 3 x 3 convolutions without padding, two poolings, 64 units.
@@ -84,11 +89,12 @@ def simple_cnn(
     return cut(shape, stages, nn.Linear(hidden, classes), split)
 
 
+@checked
 def mcmahan_cnn(
     shape: Shape,
-    classes: int,
-    channels: Sequence[int] = (32, 64),
-    hidden: int = 512,
+    classes: Width,
+    channels: tuple[Width, Width] = (32, 64),
+    hidden: Width = 512,
     split: Point = None,
 ) -> Split:
     """FedAvg's CNN: two padded 5 x 5 convolutions, each pooled, and 512 units.
@@ -100,8 +106,12 @@ def mcmahan_cnn(
     return cut(shape, stages, nn.Linear(hidden, classes), split)
 
 
+@checked
 def lenet(
-    shape: Shape, classes: int, channels: Sequence[int] = (16, 32), split: Point = None
+    shape: Shape,
+    classes: Width,
+    channels: tuple[Width, Width] = (16, 32),
+    split: Point = None,
 ) -> Split:
     """What FedLAW's code calls LeNet: two padded 5 x 5 convolutions, each pooled."""
     stages = _padded("lenet", shape, channels)
@@ -109,7 +119,7 @@ def lenet(
 
 
 def _padded(
-    name: str, shape: Shape, channels: Sequence[int]
+    name: str, shape: Shape, channels: tuple[int, int]
 ) -> dict[str, list[nn.Module]]:
     needs(name, shape, 4)
     a, b = channels

@@ -6,18 +6,21 @@ the mean over the map.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Within, checked
 from fedlab_core.errors import require
 from fedlab_core.models.layers import BatchNorm
-from fedlab_core.models.split import Point, Shape, Split, cut, needs
+from fedlab_core.models.split import Point, Shape, Split, Width, cut, made_by, needs
 
 Norm = Callable[[int], nn.Module]
+Depth = Annotated[int, Within(8, 1202)]
 
 
+@checked
 class Residual(nn.Module):
     """Two 3 x 3 convolutions beside a shortcut.
 
@@ -27,13 +30,19 @@ class Residual(nn.Module):
     """
 
     def __init__(
-        self, inside: int, outside: int, project: bool = False, norm: Norm = BatchNorm
+        self,
+        inside: Width,
+        outside: Width,
+        project: bool = False,
+        norm: Norm = BatchNorm,
     ):
         super().__init__()
+        wider = f"outside={outside} is below inside={inside}: project must be True"
+        require(project or outside >= inside, wider)
         stride = 1 if inside == outside else 2
         self.body = nn.Sequential(
             nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False),
-            norm(outside),
+            made_by(lambda: norm(outside)),
             nn.ReLU(),
             nn.Conv2d(outside, outside, 3, padding=1, bias=False),
             norm(outside),
@@ -92,11 +101,12 @@ def _project(inside: int, outside: int, stride: int, norm: Norm) -> nn.Module:
     )
 
 
+@checked
 def resnet(
     shape: Shape,
-    classes: int,
-    depth: int = 20,
-    base: int = 16,
+    classes: Width,
+    depth: Depth = 20,
+    base: Width = 16,
     project: bool = False,
     stem_bias: bool = False,
     split: Point = None,
@@ -118,13 +128,15 @@ def resnet(
     return cut(shape, stages, nn.Linear(inside, classes), split)
 
 
-def law_resnet(shape: Shape, classes: int, depth: int = 20, **options) -> Split:
+@checked
+def law_resnet(shape: Shape, classes: Width, depth: Depth = 20, **options) -> Split:
     """FedLAW's CIFAR ResNet: its shortcuts have parameters, in the authors' code."""
     return resnet(shape, classes, depth, project=True, **options)
 
 
+@checked
 def wrn56_4(
-    shape: Shape, classes: int, depth: int = 56, base: int = 64, **options
+    shape: Shape, classes: Width, depth: Depth = 56, base: Width = 64, **options
 ) -> Split:
     """FedLAW's CIFAR ResNet of 56 layers, four times as wide throughout.
 
@@ -133,14 +145,15 @@ def wrn56_4(
     return law_resnet(shape, classes, depth, base=base, **options)
 
 
+@checked
 def resnet18(
     shape: Shape,
-    classes: int,
+    classes: Width,
     norm: Literal["batch", "group"] = "batch",
-    groups: int = 2,
+    groups: Width = 2,
     stem: Literal["cifar", "imagenet"] = "cifar",
-    base: int = 64,
-    blocks: Sequence[int] = (2, 2, 2, 2),
+    base: Width = 64,
+    blocks: Sequence[Width] = (2, 2, 2, 2),
     split: Point = None,
     *,
     bottleneck: bool = False,
@@ -150,8 +163,8 @@ def resnet18(
     FedImpro's cut is after a stage; FedDisco's norm is "group", of 2 groups, and
     FedCollab's stem "imagenet". Paper: FedDisco App. B.1.4.
     """
-    known = norm in ("batch", "group")
-    require(known, f"norm must be batch or group, not {norm!r}")
+    even = norm == "batch" or base % groups == 0
+    require(even, f"resnet18: groups={groups} must divide base={base}")
     normed = BatchNorm if norm == "batch" else partial(nn.GroupNorm, groups)
     grows = 4 if bottleneck else 1
     block = partial(Bottleneck, norm=normed)
@@ -161,8 +174,9 @@ def resnet18(
     return cut(shape, stages, nn.Linear(wide, classes), split)
 
 
+@checked
 def resnet50(
-    shape: Shape, classes: int, *, blocks: Sequence[int] = (3, 4, 6, 3), **options
+    shape: Shape, classes: Width, *, blocks: Sequence[Width] = (3, 4, 6, 3), **options
 ) -> Split:
     """ResNet-50 as in torchvision; `options` are those of `resnet18`."""
     return resnet18(shape, classes, blocks=blocks, bottleneck=True, **options)
@@ -178,8 +192,7 @@ def _stages(
     norm: Norm,
 ) -> tuple[dict[str, list[nn.Module]], int]:
     """The stages, and how wide they end; all but the first halve the map."""
-    known = stem in ("cifar", "imagenet")
-    require(known, f"stem must be cifar or imagenet, not {stem!r}")
+    require(len(blocks) > 0, "a ResNet: blocks must name one block or more")
     needs("a ResNet", shape, 1)
     first = nn.Conv2d(shape[0], base, 3, padding=1, bias=False)
     if stem == "imagenet":
@@ -195,6 +208,6 @@ def _stages(
             inside = grows * (base << k)
     stages[f"stage{len(blocks)}"] += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     for layer in (m for stage in stages.values() for s in stage for m in s.modules()):
-        if isinstance(layer, nn.Conv2d):
+        if isinstance(layer, nn.Conv2d) and not layer.weight.is_meta:
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     return stages, inside

@@ -5,18 +5,22 @@ features may end. All layers are drawn before the network is cut, so a seed give
 same numbers wherever that is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Within, checked
 from fedlab_core.errors import require
 
-Shape = tuple[int, ...]  # channels, height, width; or the length of a text
+Width = Annotated[int, Within(1, 2**16)]  # of a layer, a kernel, an image
+Shape = tuple[Width, ...]  # channels, height, width; or the length of a text
 Stages = Mapping[str, Sequence[nn.Module]]
 Point = int | str | None  # a stage's number, from 0, or its name; None: the last
 
 
+@checked
 class Split(nn.Module):
     """A network as features followed by a head."""
 
@@ -53,9 +57,11 @@ def cut(shape: Shape, stages: Stages, last: nn.Module, split: Point = None) -> S
     return Split(before, nn.Sequential(*after, last), points)
 
 
+@checked
 def point(points: Mapping[str, int], split: Point) -> str:
     """The name of a split point, given by name or number."""
     names = list(points)
+    require(bool(names), "points: this network cannot be cut anywhere")
     if split is None:
         return names[-1]
     known = split in names if isinstance(split, str) else 0 <= split < len(names)
@@ -64,6 +70,7 @@ def point(points: Mapping[str, int], split: Point) -> str:
     return split if isinstance(split, str) else names[split]
 
 
+@checked
 def blank(shape: Shape) -> Tensor:
     """One empty sample: an image, or a text of padding."""
     return torch.zeros(1, *shape, dtype=torch.int64 if len(shape) == 1 else None)
@@ -88,3 +95,12 @@ def needs(name: str, shape: Shape, least: int) -> None:
     require(image, f"{name} needs (channels, height, width), not {shape}")
     large = min(shape[1:]) >= least
     require(large, f"{name} needs images of {least} x {least}, not {shape}")
+
+
+@checked
+def made_by(make: Callable[[], nn.Module]) -> nn.Module:
+    """What `make` makes, which must be a module."""
+    model = make()
+    good = isinstance(model, nn.Module)
+    require(good, f"a torch.nn.Module must be made, not {type(model).__name__}")
+    return model

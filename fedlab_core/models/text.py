@@ -5,16 +5,19 @@ CNN, nothing at all to the LSTM.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.arguments import Axes, Count, Fading, checked
 from fedlab_core.errors import require
 from fedlab_core.models.layers import Dropout
-from fedlab_core.models.split import Point, Shape, Split, cut
+from fedlab_core.models.split import Point, Shape, Split, Width, cut
 
 PADDING = 0
+Vectors = Annotated[Tensor, Axes("words width")]
 
 
 class Words(nn.Module):
@@ -40,7 +43,9 @@ class Words(nn.Module):
         require(fits, f"vectors must be {size}, not {given}")
         self.told = f"{vocabulary}, {width}"
         if not frozen:
-            begin = nn.Embedding(*size).weight.data if vectors is None else vectors
+            begin = torch.empty(size) if vectors is None else vectors
+            if vectors is None and not begin.is_meta:
+                nn.init.normal_(begin)
             self.weight = nn.Parameter(begin.to(device, copy=True))
             return
         if vectors is None:
@@ -121,15 +126,16 @@ class Reader(nn.Module):
         return x[:, -1]
 
 
+@checked
 def textcnn(
     shape: Shape,
-    classes: int,
-    vocabulary: int = 3000,
-    width: int = 32,
-    hidden: int = 32,
-    kernels: Sequence[int] = (3, 4, 5),
-    dropout: float = 0.0,
-    vectors: Tensor | None = None,
+    classes: Width,
+    vocabulary: Count = 3000,
+    width: Width = 32,
+    hidden: Width = 32,
+    kernels: Sequence[Width] = (3, 4, 5),
+    dropout: Fading = 0.0,
+    vectors: Vectors | None = None,
     frozen: bool = False,
     split: Point = None,
 ) -> Split:
@@ -137,8 +143,9 @@ def textcnn(
 
     Paper: FedDisco App. B.1.4 gives the 32; the phrases are those of Kim's network.
     """
-    long = shape[0] >= max(kernels) and len(shape) == 1
-    require(long, f"textcnn needs texts of {max(kernels)} words or more, not {shape}")
+    most = max(kernels, default=0)
+    long = len(shape) == 1 and shape[0] >= most > 0
+    require(long, f"textcnn needs kernels, and texts as long: {most}, not {shape}")
     stages: dict[str, list[nn.Module]] = {
         "words": [Words(vocabulary, width, vectors, frozen)],
         "phrases": [Phrases(width, hidden, kernels)],
@@ -149,14 +156,15 @@ def textcnn(
     return cut(shape, stages, last, split)
 
 
+@checked
 def lstm(
     shape: Shape,
-    classes: int,
-    vocabulary: int = 3000,
-    width: int = 300,
-    hidden: int = 256,
-    layers: int = 2,
-    vectors: Tensor | None = None,
+    classes: Width,
+    vocabulary: Count = 3000,
+    width: Width = 300,
+    hidden: Width = 256,
+    layers: Width = 2,
+    vectors: Vectors | None = None,
     frozen: bool = False,
     split: Point = None,
 ) -> Split:

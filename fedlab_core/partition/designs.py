@@ -1,12 +1,18 @@
 """Splits by design: which classes a client holds is laid down, not drawn."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
+from fedlab_core.arguments import Axes, Count, Labels, Seed, Whole, Within, checked
 from fedlab_core.errors import require
 from fedlab_core.partition.record import Partition, check, make
 
+Shares = Annotated[
+    np.ndarray | Sequence[Sequence[float]], Axes("types classes", "number", Within(0))
+]
+Counts = Annotated[np.ndarray, Axes("clients classes", "whole", Within(0))]
 # Types A to D of FedCollab's label shift: the share of each class that a type is given.
 FEDCOLLAB_LABEL_SHIFT = (
     (0.25, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -16,13 +22,14 @@ FEDCOLLAB_LABEL_SHIFT = (
 )
 
 
+@checked
 def niid2(
-    labels: np.ndarray,
+    labels: Labels,
     *,
-    biased: int = 5,
-    unbiased: int = 1,
-    classes_each: int = 2,
-    seed: int = 0,
+    biased: Whole = 5,
+    unbiased: Whole = 1,
+    classes_each: Count = 2,
+    seed: Seed = 0,
 ) -> Partition:
     """Biased clients with a few classes each, unbiased ones with all; equal sizes.
 
@@ -31,10 +38,10 @@ def niid2(
 
     Paper: FedDisco Sec. 7.1 (NIID-2).
     """
-    clients, total = biased + unbiased, int(labels.max()) + 1
-    require(min(biased, unbiased) >= 0, "biased and unbiased must be 0 or more")
+    clients, total = biased + unbiased, int(labels.max(initial=-1)) + 1
+    require(clients > 0, "biased and unbiased are both 0: ask for a client")
     check(labels, clients)
-    allowed = 1 <= classes_each <= total and total % classes_each == 0
+    allowed = classes_each <= total and total % classes_each == 0
     require(allowed, f"classes_each must divide the number of classes, {total}")
     # In units of s samples: a biased client takes total / classes_each of each of its
     # classes and an unbiased one 1 of every class, so that all hold `total` units.
@@ -53,13 +60,12 @@ def niid2(
     return make("niid2", {**asked, "seed": seed}, held)
 
 
-def designed(labels: np.ndarray, counts: np.ndarray, *, seed: int = 0) -> Partition:
+@checked
+def designed(labels: Labels, counts: Counts, *, seed: Seed = 0) -> Partition:
     """Give client k `counts[k, c]` samples of class c, drawn without replacement."""
-    counts = np.asarray(counts)
     have = np.bincount(labels)
-    sound = counts.ndim == 2 and counts.shape[1] == len(have)
+    sound = counts.shape[1] == len(have) and len(counts) > 0
     require(sound, f"counts must be (clients, {len(have)} classes), not {counts.shape}")
-    require(bool((counts >= 0).all()), "counts must be 0 or more")
     check(labels, len(counts))
     for c, (want, there) in enumerate(zip(counts.sum(0), have, strict=True)):
         require(want <= there, f"class {c}: {want} samples asked for, {there} there")
@@ -73,12 +79,9 @@ def designed(labels: np.ndarray, counts: np.ndarray, *, seed: int = 0) -> Partit
     return make("designed", asked, [np.concatenate(h) for h in held])
 
 
+@checked
 def clusters(
-    labels: np.ndarray,
-    shares: np.ndarray | Sequence[Sequence[float]],
-    clients_each: int,
-    *,
-    seed: int = 0,
+    labels: Labels, shares: Shares, clients_each: Count, *, seed: Seed = 0
 ) -> Partition:
     """Types of clients: type t is given the share `shares[t, c]` of class c.
 
@@ -87,13 +90,11 @@ def clusters(
 
     Paper: FedCollab Sec. 5.1 (label shift).
     """
-    require(clients_each >= 1, f"clients_each must be 1 or more, not {clients_each}")
     there = np.bincount(labels)
-    shares = np.array(shares, dtype=float)
-    sound = shares.ndim == 2 and shares.shape[1] == len(there) and len(shares) > 0
+    shares = np.asarray(shares, dtype=float)
+    sound = shares.shape[1] == len(there) and len(shares) > 0
     need = f"shares must be (types, {len(there)} classes)"
     require(sound, f"{need}, not {shares.shape}")
-    require(bool((shares >= 0).all()), "shares must be 0 or more")
     for c, given in enumerate(shares.sum(0)):
         require(given <= 1 + 1e-9, f"class {c}: shares of {given:g} in all, 1 is there")
     # 0.29 * 100 is 28.999...: what is whole but for rounding counts as whole

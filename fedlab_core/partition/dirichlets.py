@@ -1,20 +1,37 @@
 """Splits by Dirichlet draws: every class is shared out among the clients at random."""
 
+from typing import Annotated
+
 import numpy as np
 
+from fedlab_core.arguments import (
+    MOST,
+    Axes,
+    Count,
+    Labels,
+    Positive,
+    Ratio,
+    Seed,
+    Whole,
+    Within,
+    checked,
+)
 from fedlab_core.errors import require
 from fedlab_core.partition.record import Partition, check, make, mark
 
+Pool = Annotated[np.ndarray, Axes("pool", "whole", Within(0))]
 
+
+@checked
 def dirichlet(
-    labels: np.ndarray,
-    clients: int,
-    alpha: float,
+    labels: Labels,
+    clients: Count,
+    alpha: Positive,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
     capacity: bool = True,
-    min_size: int = 10,
-    pool: np.ndarray | None = None,
+    min_size: Whole = 10,
+    pool: Pool | None = None,
 ) -> Partition:
     """Share each class among the clients by Dirichlet(alpha): the papers' NIID-1.
 
@@ -27,9 +44,8 @@ def dirichlet(
 
     Paper: FedDisco App. B.1.3 (NIID-1).
     """
-    alpha = _positive(alpha)
-    chosen = {} if pool is None else {"pool": mark(np.asarray(pool))}
-    pool = np.arange(len(labels)) if pool is None else np.asarray(pool)
+    chosen = {} if pool is None else {"pool": mark(pool)}
+    pool = np.arange(len(labels)) if pool is None else pool
     check(pool, clients, min_size)
     rng = np.random.default_rng(seed)
     best: list[np.ndarray] = []
@@ -51,8 +67,18 @@ def dirichlet(
     return make("dirichlet", {**asked, **chosen}, best)
 
 
-def share_out(labels, pool, clients, alpha, capacity, rng) -> list[np.ndarray]:
+@checked
+def share_out(
+    labels: Labels,
+    pool: Pool,
+    clients: Count,
+    alpha: Positive,
+    capacity: bool,
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
     """One draw of `dirichlet`, class after class: the samples each client gets."""
+    inside = int(pool.max(initial=-1)) < len(labels)
+    require(inside and len(pool) > 0, f"pool: samples below {len(labels)}, or more")
     held: list[list[np.ndarray]] = [[] for _ in range(clients)]
     sizes = np.zeros(clients, dtype=int)
     for c in np.unique(labels[pool]):
@@ -83,14 +109,15 @@ def _top_up(held: list[np.ndarray], min_size: int, rng) -> int:
     return moved
 
 
+@checked
 def hybrid(
-    labels: np.ndarray,
-    clients: int,
-    balanced_alpha: float = 10.0,
-    skewed_alpha: float = 0.1,
+    labels: Labels,
+    clients: Annotated[int, Within(2, MOST)],
+    balanced_alpha: Positive = 10.0,
+    skewed_alpha: Positive = 0.1,
     *,
-    seed: int = 0,
-    min_size: int = 0,
+    seed: Seed = 0,
+    min_size: Whole = 0,
 ) -> Partition:
     """Half of the clients from one Dirichlet draw, the others from the remaining data.
 
@@ -101,9 +128,8 @@ def hybrid(
 
     Paper: FedLAW App. D.2.
     """
-    require(clients >= 2, f"hybrid needs 2 clients or more, not {clients}")
     check(labels, clients, min_size)
-    first, second = _positive(balanced_alpha), _positive(skewed_alpha)
+    first, second = balanced_alpha, skewed_alpha
     rng = np.random.default_rng(seed)
     half, everything = clients // 2, np.arange(len(labels))
     drawn = share_out(labels, everything, clients, first, False, rng)
@@ -116,13 +142,8 @@ def hybrid(
     return make("hybrid", asked, held)
 
 
-def _positive(alpha: float) -> float:
-    sound = np.isfinite(alpha) and alpha > 0
-    require(bool(sound), f"alpha must be a positive number, not {alpha}")
-    return float(alpha)
-
-
-def long_tail(labels: np.ndarray, rho: float, *, seed: int = 0) -> np.ndarray:
+@checked
+def long_tail(labels: Labels, rho: Ratio, *, seed: Seed = 0) -> np.ndarray:
     """Keep exponentially fewer samples of each later class: a pool for `dirichlet`.
 
     Class c of C keeps floor(n * rho ** (-c / (C - 1))) samples, n being the size of
@@ -130,9 +151,8 @@ def long_tail(labels: np.ndarray, rho: float, *, seed: int = 0) -> np.ndarray:
 
     Paper: FedDisco Sec. 7.2 (global imbalance).
     """
-    positive = np.isfinite(rho) and rho >= 1
-    require(bool(positive), f"rho must be a number of 1 or more, not {rho}")
     rng = np.random.default_rng(seed)
+    require(len(labels) > 0, "labels: there is no sample")
     counts = np.bincount(labels)
     kept = []
     for c in range(len(counts)):

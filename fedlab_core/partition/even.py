@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from fedlab_core.arguments import Count, Fraction, Labels, Ratio, Seed, checked
 from fedlab_core.errors import require
-from fedlab_core.partition.record import Partition, check, make, within
+from fedlab_core.partition.record import Partition, check, make
 
 
-def iid(labels: np.ndarray, clients: int, *, seed: int = 0) -> Partition:
+@checked
+def iid(labels: Labels, clients: Count, *, seed: Seed = 0) -> Partition:
     """Equal shares (to within one sample) drawn at random."""
     check(labels, clients)
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -14,7 +16,8 @@ def iid(labels: np.ndarray, clients: int, *, seed: int = 0) -> Partition:
     return make("iid", asked, np.array_split(order, clients))
 
 
-def stratified(labels: np.ndarray, clients: int, *, seed: int = 0) -> Partition:
+@checked
+def stratified(labels: Labels, clients: Count, *, seed: Seed = 0) -> Partition:
     """Equal shares of equal composition: sizes and class counts within one sample.
 
     The samples, class after class and shuffled within a class, are dealt like cards.
@@ -25,8 +28,9 @@ def stratified(labels: np.ndarray, clients: int, *, seed: int = 0) -> Partition:
     return make("stratified", asked, [order[k::clients] for k in range(clients)])
 
 
+@checked
 def similarity(
-    labels: np.ndarray, clients: int, s: float, *, seed: int = 0
+    labels: Labels, clients: Count, s: Fraction, *, seed: Seed = 0
 ) -> Partition:
     """A fraction `s` of the data is dealt at random, the rest sorted by label.
 
@@ -37,7 +41,6 @@ def similarity(
     of MNIST and CIFAR-10, with s = 0, 0.1 and 1.
     """
     check(labels, clients)
-    s = within("s (a fraction)", s, 0, 1)
     size = len(labels) // clients
     mixed = int(s * size + 0.5)
     order = np.random.default_rng(seed).permutation(len(labels))[: clients * size]
@@ -51,8 +54,9 @@ def _by_label(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
     return order[np.argsort(labels[order], kind="stable")]
 
 
+@checked
 def long_tail_sizes(
-    labels: np.ndarray, clients: int, rho: float, *, seed: int = 0
+    labels: Labels, clients: Count, rho: Ratio, *, seed: Seed = 0
 ) -> Partition:
     """All samples, drawn at random, by sizes that fall exponentially.
 
@@ -60,9 +64,6 @@ def long_tail_sizes(
     what rounding leaves over goes to the first clients, one sample each.
     """
     check(labels, clients)
-    sound = np.isfinite(rho) and rho >= 1
-    require(bool(sound), f"rho must be a number of 1 or more, not {rho}")
-    rho = float(rho)
     share = rho ** (-np.arange(clients) / max(clients - 1, 1))
     sizes = np.floor(share / share.sum() * len(labels)).astype(int)
     sizes[: len(labels) - sizes.sum()] += 1

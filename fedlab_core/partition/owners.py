@@ -1,21 +1,24 @@
 """Splits that the data bring along: one client for each writer or user."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
+from fedlab_core.arguments import Axes, Count, Seed, checked
 from fedlab_core.errors import require
 from fedlab_core.partition.record import Partition, make, mark
 
 
+@checked
 def natural(
-    owners: np.ndarray,
+    owners: Annotated[np.ndarray, Axes("samples", "any")],
     *,
-    min_size: int = 1,
-    most: int | None = None,
-    sample: int | None = None,
-    who: Sequence | None = None,
-    seed: int = 0,
+    min_size: Count = 1,
+    most: Count | None = None,
+    sample: Count | None = None,
+    who: Sequence[int | str] | None = None,
+    seed: Seed = 0,
 ) -> Partition:
     """One client for each owner: `owners[i]` (a number or a name) has sample i.
 
@@ -24,9 +27,9 @@ def natural(
     Clients are in the order of their owners; `asked["who"]` names these, so that it
     can be asked for in another set of the same people.
     """
-    owners = np.asarray(owners)
-    require(owners.ndim == 1, "owners must be a list: one number or name a sample")
-    require(min_size >= 1, f"min_size must be 1 or more, not {min_size}")
+    require(
+        owners.dtype.kind in "iuUS", f"owners: numbers or names, not {owners.dtype}"
+    )
     ways = sum(way is not None for way in (most, sample, who))
     require(ways <= 1, "give one of most, sample and who, not several")
     names, place, sizes = np.unique(owners, return_inverse=True, return_counts=True)

@@ -6,21 +6,27 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from fedlab_core.arguments import Axes, Count, Labels, Within, checked
 from fedlab_core.data.whole import replacing
 from fedlab_core.errors import InputError, require
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Sample indices per client, and the call that made them."""
 
     kind: str
     asked: dict
-    indices: tuple[np.ndarray, ...]
+    indices: tuple[Annotated[np.ndarray, Axes("_", "whole", Within(0))], ...]
+
+    def __post_init__(self) -> None:
+        whole = tuple(held.astype(np.int64) for held in self.indices)
+        object.__setattr__(self, "indices", whole)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -30,11 +36,20 @@ class Partition:
         """Samples per client, m_k."""
         return np.array([len(i) for i in self.indices])
 
-    def counts(self, labels: np.ndarray, classes: int | None = None) -> np.ndarray:
+    @checked
+    def counts(self, labels: Labels, classes: Count | None = None) -> np.ndarray:
         """Samples per client and class: (clients, classes)."""
-        classes = classes or int(labels.max()) + 1
+        self.within(len(labels))
+        most = int(labels.max(initial=-1)) + 1
+        classes = most if classes is None else classes
+        require(most <= classes, f"counts: a label is {most - 1} of {classes} classes")
         held = [np.bincount(labels[i], minlength=classes) for i in self.indices]
         return np.stack(held)
+
+    def within(self, samples: int, what: str = "") -> None:
+        """Refuse a split of more samples than there are."""
+        most = max((int(i.max()) for i in self.indices if len(i)), default=-1)
+        require(most < samples, f"no {what}sample {most}: there are {samples}")
 
     @property
     def digest(self) -> str:
@@ -92,21 +107,12 @@ def mark(values: np.ndarray) -> str:
 
 def check(labels: np.ndarray, clients: int, min_size: int = 1) -> None:
     """Refuse a number of clients that the samples are too few for."""
-    require(clients >= 1, f"clients must be 1 or more, not {clients}")
-    require(min_size >= 0, f"min_size must be 0 or more, not {min_size}")
     need = clients * max(min_size, 1)
     require(
         need <= len(labels),
         f"{clients} clients with at least {max(min_size, 1)} samples each need {need} "
         f"samples, but there are {len(labels)}: ask for fewer clients",
     )
-
-
-def within(name: str, value: float, low: float, high: float) -> float:
-    """The number as a float; refuse one that is not between the limits."""
-    sound = np.isfinite(value) and low <= value <= high
-    require(bool(sound), f"{name} must be between {low} and {high}, not {value}")
-    return float(value)
 
 
 def each(name: str, values: Any, clients: int) -> np.ndarray:

@@ -12,20 +12,27 @@ part. Clients never share a sample, so one copy of the arrays is enough for all.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from fedlab_core import partition
+from fedlab_core.arguments import Axes, Count, Fraction, Labels, Ratio, Seed, checked
 from fedlab_core.data import Dataset
 from fedlab_core.data.sampling import kept
 from fedlab_core.errors import require
 from fedlab_core.partition import Partition, hold_out
-from fedlab_core.partition.record import each, within
+from fedlab_core.partition.record import each
+from fedlab_core.partition.thinned import Part
 
+Edge = Literal["black", "mirror"]
+Spoilt = Literal["swap", "permute"]
+Maps = Annotated[np.ndarray | Sequence[Sequence[int]], Axes("maps classes", "whole")]
+Images = Annotated[np.ndarray, Axes("images height width ...")]
 FEDCOLLAB_ANGLES = (-25.0, 25.0, 155.0, 205.0)
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """Data, who holds what of them, and what was done to whom.
@@ -43,9 +50,9 @@ class Scenario:
     corrupted: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _inside(self.train, len(self.data.y_train), "training")
+        self.train.within(len(self.data.y_train), "training ")
         if self.test is not None:
-            _inside(self.test, len(self.data.y_test), "test")
+            self.test.within(len(self.data.y_test), "test ")
             there = f"{len(self.train)} clients, but {len(self.test)} test sets"
             require(len(self.test) == len(self.train), there)
 
@@ -58,11 +65,7 @@ class Scenario:
         return self.train.counts(self.data.y_train, len(self.data.classes))
 
 
-def _inside(made: Partition, samples: int, what: str) -> None:
-    most = max((int(i.max()) for i in made.indices if len(i)), default=-1)
-    require(most < samples, f"no {what} sample {most}: there are {samples}")
-
-
+@checked
 def pooled(data: Dataset) -> Dataset:
     """Training and test samples as one training set, for clients to divide anew.
 
@@ -75,7 +78,8 @@ def pooled(data: Dataset) -> Dataset:
     return replace(data, **both)
 
 
-def tailed(data: Dataset, train: float, test: float = 1.0) -> Dataset:
+@checked
+def tailed(data: Dataset, train: Ratio, test: Ratio = 1.0) -> Dataset:
     """Fewer samples of each class than of the one before, for training and test.
 
     Both numbers are rho, the largest class over the smallest; 1 leaves all of them.
@@ -102,7 +106,8 @@ def _halves(data: Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-def own_tests(s: Scenario, share: float, *, seed: int = 0) -> Scenario:
+@checked
+def own_tests(s: Scenario, share: Part, *, seed: Seed = 0) -> Scenario:
     """Each client gives up a share of its samples, label by label, as its test set.
 
     These move to the end of the test data: nobody can train on them any more.
@@ -128,16 +133,18 @@ def own_tests(s: Scenario, share: float, *, seed: int = 0) -> Scenario:
     )
 
 
+@checked
 def smaller(
-    s: Scenario, fraction_per_client: float | Sequence[float], *, seed: int = 0
+    s: Scenario, fraction_per_client: Fraction | Sequence[Fraction], *, seed: Seed = 0
 ) -> Scenario:
     """Clients keep a fraction of their training samples; see `partition.keep`."""
     less = partition.keep(s.train, s.data.y_train, fraction_per_client, seed=seed)
     return replace(s, train=less)
 
 
+@checked
 def rotated(
-    s: Scenario, angles: float | Sequence[float], *, edge: str = "black"
+    s: Scenario, angles: float | Sequence[float], *, edge: Edge = "black"
 ) -> Scenario:
     """Turn each client's images by its angle, in degrees and anticlockwise.
 
@@ -150,9 +157,7 @@ def rotated(
     """
     require(s.data.x_train.ndim > 2, "only images can be turned")
     require(not s.angles, "these clients' images are turned already")
-    require(edge in ("black", "mirror"), f"edge is 'black' or 'mirror', not {edge!r}")
     degrees = each("angles", angles, len(s)).astype(float)
-    require(bool(np.isfinite(degrees).all()), "angles must be numbers")
     arrays = {"x_train": s.data.x_train.copy()}
     splits = {"x_train": s.train}
     if s.test is not None:
@@ -167,7 +172,8 @@ def rotated(
     )
 
 
-def turn(x: np.ndarray, degrees: float, edge: str = "black") -> np.ndarray:
+@checked
+def turn(x: Images, degrees: float, edge: Edge = "black") -> np.ndarray:
     """Images (NHW or NHWC) turned anticlockwise about their centre, nearest pixel."""
     height, width = x.shape[1:3]
     angle = np.deg2rad(degrees)
@@ -193,7 +199,8 @@ def _reflect(place: np.ndarray, size: int) -> np.ndarray:
     return np.where(place < size, place, 2 * size - 1 - place)
 
 
-def relabelled(s: Scenario, maps: Sequence[Sequence[int]] | np.ndarray) -> Scenario:
+@checked
+def relabelled(s: Scenario, maps: Maps) -> Scenario:
     """Give each client's classes other names: class c becomes `maps[k][c]` (a shift of
     concept). Own test sets, which are needed, are renamed as well.
 
@@ -209,7 +216,7 @@ def relabelled(s: Scenario, maps: Sequence[Sequence[int]] | np.ndarray) -> Scena
     require(not s.maps, "these clients' labels are permuted already")
     table, classes = each("maps", maps, len(s)), len(s.data.classes)
     for k, row in enumerate(table):
-        whole = np.shape(row) == (classes,) and set(row) == set(range(classes))
+        whole = sorted(row.tolist()) == list(range(classes))
         require(
             whole, f"maps: that of client {k} is no permutation of {classes} labels"
         )
@@ -222,7 +229,8 @@ def relabelled(s: Scenario, maps: Sequence[Sequence[int]] | np.ndarray) -> Scena
     return replace(s, data=data, maps=tuple(tuple(row) for row in table.tolist()))
 
 
-def fedcollab_concept_shift(classes: int = 20, first: int = 6) -> np.ndarray:
+@checked
+def fedcollab_concept_shift(classes: Count = 20, first: Count = 6) -> np.ndarray:
     """FedCollab's four label maps: (4, classes), for four groups of clients.
 
     Labels as they are; the `first` ones in reverse order; all in reverse order; and
@@ -238,8 +246,9 @@ def fedcollab_concept_shift(classes: int = 20, first: int = 6) -> np.ndarray:
     return np.stack([same, begun, same[::-1], same[::-1][begun]])
 
 
+@checked
 def corrupted(
-    s: Scenario, share_of_clients: float, how: str = "swap", *, seed: int = 0
+    s: Scenario, share_of_clients: Fraction, how: Spoilt = "swap", *, seed: Seed = 0
 ) -> Scenario:
     """Spoil the training labels of some clients, drawn at random: `s.corrupted`.
 
@@ -250,10 +259,9 @@ def corrupted(
     """
     _labels_only(s.data)
     require(not s.corrupted, "some clients are corrupted already")
-    require(how in ("swap", "permute"), f"how is 'swap' or 'permute', not {how!r}")
     classes = len(s.data.classes)
     require(classes >= 2, "with one class there are no labels to exchange")
-    share = within("share_of_clients", share_of_clients, 0, 1)
+    share = share_of_clients
     rng = np.random.default_rng([seed, 3])  # not the stream of the split itself
     who = np.sort(rng.choice(len(s), int(share * len(s) + 0.5), replace=False))
     y = s.data.y_train.copy()
@@ -279,14 +287,14 @@ def _labels_only(data: Dataset) -> None:
 
 
 def _natural(
-    labels: np.ndarray,
+    labels: Labels,
     owners: np.ndarray,
     *,
-    min_size: int = 1,
-    most: int | None = None,
-    sample: int | None = None,
-    who: Sequence | None = None,
-    seed: int = 0,
+    min_size: Count = 1,
+    most: Count | None = None,
+    sample: Count | None = None,
+    who: Sequence[int | str] | None = None,
+    seed: Seed = 0,
 ) -> Partition:
     there = f"{len(owners)} owners for {len(labels)} samples"
     require(len(owners) == len(labels), there)
@@ -310,18 +318,19 @@ KINDS: dict[str, Callable[..., Partition]] = {
 _ALIKE = ("iid", "stratified", "similarity", "niid2", "clusters", "natural")
 
 
+@checked
 def scenario(
     data: Dataset,
     kind: str,
     *,
-    seed: int = 0,
-    own_test: float | str | None = None,
-    keep: float | Sequence[float] | None = None,
+    seed: Seed = 0,
+    own_test: Part | Literal["same"] | None = None,
+    keep: Fraction | Sequence[Fraction] | None = None,
     rotate: float | Sequence[float] | None = None,
-    edge: str = "black",
-    relabel: Sequence[Sequence[int]] | np.ndarray | None = None,
-    corrupt: float | None = None,
-    how: str = "swap",
+    edge: Edge = "black",
+    relabel: Maps | None = None,
+    corrupt: Fraction | None = None,
+    how: Spoilt = "swap",
     **options: Any,
 ) -> Scenario:
     """A whole scenario in one call: a split, then whatever else is asked for.
@@ -346,7 +355,6 @@ def scenario(
         options = {"owners": data.owners_train, **options}
     s = Scenario(data, _split(data.y_train, kind, seed, options))
     if isinstance(own_test, str):
-        require(own_test == "same", f"own_test is a share or 'same', not {own_test!r}")
         known = f"own_test='same' is for {', '.join(_ALIKE)}, not {kind}"
         require(kind in _ALIKE, known)
         if kind == "natural":

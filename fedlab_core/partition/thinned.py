@@ -1,19 +1,24 @@
 """Splits made from splits: clients that keep less, and parts that are held out."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
+from fedlab_core.arguments import Fraction, Labels, Seed, Within, checked
 from fedlab_core.errors import require
-from fedlab_core.partition.record import Partition, each, make, origin, within
+from fedlab_core.partition.record import Partition, each, make, origin
+
+Part = Annotated[float, Within(0, 1, above=True, below=True)]
 
 
+@checked
 def keep(
     made: Partition,
-    labels: np.ndarray,
-    fraction_per_client: float | Sequence[float],
+    labels: Labels,
+    fraction_per_client: Fraction | Sequence[Fraction],
     *,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Partition:
     """Large and small clients: each keeps floor(q n + 0.49) of its n samples a label.
 
@@ -23,8 +28,7 @@ def keep(
     Paper: FedCollab Sec. 5.1 (quantity shift).
     """
     fractions = each("fraction_per_client", fraction_per_client, len(made))
-    for q in fractions:
-        within("fraction_per_client", q, 0, 1)
+    made.within(len(labels))
     rng = np.random.default_rng([seed, 1])  # not the stream of the split itself
     kept = []
     for q, held in zip(fractions, made.indices, strict=True):
@@ -37,16 +41,16 @@ def keep(
     return make("keep", {"of": origin(made), **asked}, kept)
 
 
+@checked
 def hold_out(
-    made: Partition, labels: np.ndarray, share: float, *, seed: int = 0
+    made: Partition, labels: Labels, share: Part, *, seed: Seed = 0
 ) -> tuple[Partition, Partition]:
     """What each client keeps, and the `share` of its samples that is held out.
 
     A client of m samples gives up `share * m`, rounded, but at least one and never
     all; of each label it gives up its share rounded up or down.
     """
-    inside = np.isfinite(share) and 0 < share < 1
-    require(bool(inside), f"share must be between 0 and 1, not {share}")
+    made.within(len(labels))
     rng = np.random.default_rng([seed, 2])  # not the stream of the split itself
     kept, out = [], []
     for k, held in enumerate(made.indices):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from fedlab_core.arguments import Count, checked
 from fedlab_core.errors import require
 from fedlab_core.rounds.server import ServerState, ServerView
 from fedlab_core.rounds.worlds import World
@@ -18,6 +19,7 @@ GroupOf = list[int]  # the group of every client
 Losses = Callable[[], Tensor]  # (participants, groups): each group's model on each
 
 
+@checked
 @dataclass(frozen=True)
 class Regrouping:
     """What may change who belongs to which group, after a round's training."""
@@ -31,6 +33,7 @@ class Regrouping:
     key: tuple[int, int]  # seed, round
 
 
+@checked
 @dataclass(frozen=True)
 class Groups:
     """Who is averaged with whom: a group for every client, which may change.
@@ -46,7 +49,7 @@ class Groups:
     begin: Callable[[World, int], GroupOf]
     pick: Callable[[GroupOf, list[int], Losses], GroupOf] | None = None
     regroup: Callable[[Regrouping], tuple[GroupOf, list[int]]] | None = None
-    models: int | None = None
+    models: Count | None = None
     fits: Callable[[int, int], None] | None = None
 
     @classmethod

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from torch import Tensor
 
 from fedlab_core import renamed
+from fedlab_core.arguments import Count, Seed, checked
 from fedlab_core.client.rule import ClientInput, Rule
 from fedlab_core.client.training import Training
 from fedlab_core.engine import Client, Trained
-from fedlab_core.errors import require
+from fedlab_core.engine.step import like
+from fedlab_core.errors import InputError, require
 from fedlab_core.metrics import Scores
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
@@ -24,12 +27,13 @@ OWN = ("accuracy", "loss", "method", "seed")
 
 
 @renamed.fields(homes="group_of")
+@checked
 @dataclass
 class History:
     """One row a round; `accuracy` says which of the usual three numbers it reports."""
 
     method: str
-    seed: int
+    seed: Seed
     rows: list[dict] = field(default_factory=list)
     states: Tree = field(default_factory=dict)  # the final model of every group
     group_of: list[int] = field(default_factory=list)  # the group of every client
@@ -46,18 +50,19 @@ class History:
         """The rows as a table, with the method and the seed."""
         return pd.DataFrame(self.rows).assign(method=self.method, seed=self.seed)
 
-    def accuracy(self, which: str = "last", k: int = 5) -> float:
+    @checked
+    def accuracy(
+        self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
+    ) -> float:
         """Test accuracy: "last" round, "best" round, or "mean" of the last k."""
-        known = which in ("last", "best", "mean")
-        require(known, f"unknown accuracy {which!r}: choose from last, best, mean")
         curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
         require(len(curve) > 0, "this history has no round yet")
-        require(k >= 1, f"k must be 1 or more, not {k}")
         if which == "best":
             return max(curve)
         return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Run:
     """One simulation to be played: a method in a world, for some rounds, from a seed.
@@ -69,29 +74,34 @@ class Run:
 
     world: World
     method: Method
-    rounds: int
-    seed: int = 0
-    participants: int | None = None
+    rounds: Count
+    seed: Seed = 0
+    participants: Count | None = None
     observe: Callable[["Round"], dict] | None = None
     start: Tree | None = None
-    keep: str = "device"  # where clients' states wait for their next turn, or "host"
-    judge_every: int = 1  # rounds between tests; the last is always judged
+    keep: Literal["device", "host"] = (
+        "device"  # where clients' states wait for their next turn, or "host"
+    )
+    judge_every: Count = 1  # rounds between tests; the last is always judged
 
     def __post_init__(self) -> None:
-        require(self.judge_every >= 1, "judge_every must be 1 or more")
-        require(self.rounds >= 1, f"rounds must be 1 or more, not {self.rounds}")
-        require(self.seed >= 0, f"seed must be 0 or more, not {self.seed}")
         clients, asked = len(self.world), self.participants
-        fits = asked is None or 1 <= asked <= clients
+        fits = asked is None or asked <= clients
         require(fits, f"participants must be 1 to {clients}, not {asked}")
+        if self.start is not None:
+            like(self.start, self.world.model.state_dict(), "start")
         if self.method.groups.fits:
             self.method.groups.fits(clients, asked or clients)
-        self.method.weigh(Members.holding(self.world.counts))  # or says what is wrong
-        known = self.keep in ("device", "host")
-        require(known, f"keep must be device or host, not {self.keep!r}")
+        try:
+            self.method.weigh(Members.holding(self.world.counts))
+        except InputError:
+            raise
+        except Exception:  # they are not real members: round 1 will tell
+            return
 
 
 @renamed.fields(homes="group_of", nexts="servers", memory="kept")
+@checked
 @dataclass(frozen=True)
 class Round:
     """What an observer may look at."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fedlab_core import renamed
+from fedlab_core.arguments import checked
 from fedlab_core.client.rule import Rule
 from fedlab_core.client.training import Training
 from fedlab_core.errors import require
@@ -27,6 +28,7 @@ from fedlab_core.rounds.weigh import Weigh
 COMMON = ("share", "clients", "round", "lr_sum")
 
 
+@checked
 @dataclass(frozen=True)
 class Personal:
     """What a client keeps for itself, and is judged by.
@@ -49,6 +51,7 @@ nothing = Personal("nothing")
 
 
 @renamed.fields(local="training")
+@checked
 @dataclass(frozen=True)
 class Method:
     """The choices, and a name. A combination without sense is refused when built."""

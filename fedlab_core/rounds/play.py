@@ -9,21 +9,25 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
+from fedlab_core.arguments import Count, Seed, checked
 from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Trained, train
 from fedlab_core.engine.batching import blank, merge
+from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.rounds.history import History, Run, TrainRequest
 from fedlab_core.rounds.method import Method
+from fedlab_core.rounds.promises import during
 from fedlab_core.rounds.simulation import simulate
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, concat
 
 
+@checked
 def run_all(
     runs: Sequence[Run],
     *,
-    engine: str = "auto",
-    precision: str = "float32",
+    engine: Engine = "auto",
+    precision: Precision = "float32",
     progress: bool | None = None,
 ) -> list[History]:
     """Play several runs side by side; those that can share a cohort train as one.
@@ -53,8 +57,9 @@ def run_all(
     return [done[i] for i in range(len(runs))]
 
 
+@checked
 def federate(
-    world: World, method: Method, rounds: int = 20, seed: int = 0, **options
+    world: World, method: Method, rounds: Count = 20, seed: Seed = 0, **options
 ) -> History:
     """Play one method for some rounds; `options` are those of `Run` and `run_all`."""
     names = ("engine", "precision", "progress")
@@ -123,7 +128,9 @@ def _train_all(
             parts.append(_sending(wanted[i].given, sent, len(mine)))
         pool, model = pools[members[0]], runs[members[0]].world.model
         given = _joined(parts)
-        trained = train(model, pool.x, pool.y, cohort, given, training, rule, **how)
+        names = " and ".join({runs[i].method.name: "" for i in members})
+        with during(f"training, round {cohort[0].key[1] + 1} of {names}"):
+            trained = train(model, pool.x, pool.y, cohort, given, training, rule, **how)
         for i in members:
             mine = slice(first, first + len(wanted[i].cohort))
             first = mine.stop

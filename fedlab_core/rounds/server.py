@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_core import renamed
+from fedlab_core.arguments import Measured, checked
 from fedlab_core.errors import InputError
 from fedlab_core.models.network import Network
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.tree import Tree
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class ServerView:
     """What a server knows besides what clients send."""
@@ -52,6 +54,7 @@ class ServerView:
 
 
 @renamed.fields(state="memory", sent="broadcast", said="metrics")
+@checked
 @dataclass(frozen=True)
 class ServerState:
     """What a server goes on with: a group's model, and what else it needs."""
@@ -60,7 +63,7 @@ class ServerState:
     memory: Tree = field(default_factory=dict)  # what the server remembers
     broadcast: Tree = field(default_factory=dict)  # what it sends besides the start
     start: Tree | None = None  # what clients begin from, if not the model
-    metrics: dict[str, float] = field(default_factory=dict)  # numbers for the history
+    metrics: dict[str, Measured] = field(default_factory=dict)  # for the history
 
     @property
     def begin(self) -> Tree:
@@ -68,6 +71,7 @@ class ServerState:
         return self.model if self.start is None else self.start
 
 
+@checked
 @dataclass(frozen=True)
 class Gathered:
     """What a server has in hand when a group's round is over."""
@@ -92,6 +96,7 @@ def from_the_model(model: Tree, view: ServerView) -> ServerState:
     return ServerState(model)
 
 
+@checked
 @dataclass(frozen=True)
 class Server:
     """What the server makes of the members' models.

@@ -29,6 +29,7 @@ from fedlab_core.rounds.history import (
     draw_participants,
 )
 from fedlab_core.rounds.method import COMMON
+from fedlab_core.rounds.promises import during, groups_of, server_of, weights_of
 from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.rounds.server import Gathered
 from fedlab_core.rounds.weigh import Members
@@ -41,7 +42,8 @@ def simulate(run: Run) -> Generator[TrainRequest, Trained, History]:
     """The round loop: yields what it wants trained, and is sent the trained cohort."""
     simulation = _Simulation(run)
     for t in range(run.rounds):
-        yield from simulation.round(t)
+        with during(f"round {t + 1} of {run.method.name}"):
+            yield from simulation.round(t)
         if simulation.history.diverged:
             break
     return simulation.history
@@ -53,7 +55,7 @@ class _Simulation:
     def __init__(self, run: Run):
         self.run, self.world, self.method = run, run.world, run.method
         w, groups = run.world, run.method.groups
-        self.group_of = list(groups.begin(w, run.seed))
+        self.group_of = groups_of(groups.begin(w, run.seed), groups.name, len(w))
         begun = max(groups.models or 0, max(self.group_of) + 1)
         firsts = [self._first(g if groups.models else 0) for g in range(begun)]
         self.first = firsts[0]
@@ -82,9 +84,10 @@ class _Simulation:
         cohort = [Client(w.client(k), (run.seed, t, k)) for k in ids]
         if method.groups.pick:
             models = [server.model for server in self.servers]
-            self.group_of = method.groups.pick(
+            picked = method.groups.pick(
                 self.group_of, ids, lambda: losses_of(w, models, ids)
             )
+            self.group_of = groups_of(picked, method.groups.name, len(w), len(models))
         given, answers = self._given(t, ids, cohort)
         trained = yield TrainRequest(cohort, given, method.training, method.rule)
         if self._remembers:
@@ -138,6 +141,8 @@ class _Simulation:
                 servers=list(self.servers),
             )
             said, own = run.observe(seen), dict.fromkeys((*row, *OWN))
+            good = isinstance(said, dict)
+            require(good, f"observe must give a dict, not {type(said).__name__}")
             taken = ", ".join(name for name in own if name in said)
             text = f"observe: {taken} is a round's own; these are: {', '.join(own)}"
             require(not taken, text)
@@ -224,7 +229,10 @@ class _Simulation:
         assert regroup is not None
         sizes, key = w.counts.sum(1), (self.run.seed, t)
         now = Regrouping(self.group_of, ids, self.servers, models, sizes, w.view, key)
-        self.group_of, parents = regroup(now)
+        group_of, parents = regroup(now)
+        name, there = self.method.groups.name, len(self.servers)
+        parents = groups_of(parents, name, len(parents), there)
+        self.group_of = groups_of(group_of, name, len(w), len(parents))
         self.servers = [self.servers[g] for g in parents]
 
     def _aggregate(
@@ -241,7 +249,7 @@ class _Simulation:
             rows = as_slice(there)
             who, loss, steps = everyone[rows], losses[rows], trained.steps[rows]
             members = Members(w.counts[who], who, loss, steps)
-            weights.append(method.weigh(members))
+            weights.append(weights_of(method.weigh(members), method.weigh.name, loss))
             now = Gathered(
                 before=before,
                 models=take(trained.states, rows),
@@ -252,13 +260,14 @@ class _Simulation:
                 view=w.view,
                 key=(self.run.seed, t, g),
             )
-            self.servers[g] = method.server.step(now)
+            after = method.server.step(now)
+            self.servers[g] = server_of(after, method.server.name, before)
         return weights
 
     def _row(self, t: int, ids: list[int], trained: Trained) -> dict:
         row = {
             "round": t + 1,
-            "train_loss": float(trained.loss.mean()),
+            "train_loss": float(trained.loss[trained.steps > 0].mean()),
             "participants": len(ids),
             "steps": int(trained.steps.sum()),
             "bytes": self.bytes,

@@ -4,20 +4,23 @@ Weights that depend on the models themselves are a server's business: see `serve
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments import Axes, Within, checked
 
+
+@checked
 @dataclass(frozen=True)
 class Members:
     """What the server knows of the clients whose models it is about to average."""
 
-    counts: Tensor  # samples held per class
-    ids: Tensor
-    loss: Tensor  # mean training loss of the round
-    steps: Tensor  # local steps taken
+    counts: Annotated[Tensor, Axes("members classes", "number", Within(0))]  # held
+    ids: Annotated[Tensor, Axes("members", "whole", Within(0))]
+    loss: Annotated[Tensor, Axes("members", "any")]  # mean training loss of the round
+    steps: Annotated[Tensor, Axes("members", "any")]  # local steps taken
 
     @property
     def sizes(self) -> Tensor:

@@ -3,34 +3,54 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedlab_core.arguments import Axes, Count, Device, Ratio, Seed, Within, checked
 from fedlab_core.data import Dataset
 from fedlab_core.errors import require
+from fedlab_core.models import made_by
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.server import ServerView
 
+Places = Annotated[Tensor, Axes("_", "whole")]
+Held = Annotated[np.ndarray, Axes("_", "whole")]
 
+
+@checked
 @dataclass(frozen=True, eq=False)
 class World:
     """What a method is played in; `world` makes one."""
 
     model: nn.Module
     make: Callable[[], nn.Module]
-    x: Tensor
-    y: Tensor
-    x_test: Tensor
-    y_test: Tensor
+    x: Annotated[Tensor, Axes("samples ...", "any")]
+    y: Annotated[Tensor, Axes("samples", "whole", Within(0))]
+    x_test: Annotated[Tensor, Axes("tests ...", "any")]
+    y_test: Annotated[Tensor, Axes("tests", "whole", Within(0))]
     partition: Partition
     counts: Tensor  # samples per client and class
     classes: tuple[str, ...]
-    tests: tuple[Tensor, ...] | None = None  # clients' own test samples, of x_test
+    tests: tuple[Places, ...] | None = None  # clients' own test samples, of x_test
     proxy: tuple[Tensor, Tensor] | None = None  # images and labels the server has
+
+    def __post_init__(self) -> None:
+        self.partition.within(len(self.x), "training ")
+        clients = len(self.partition)
+        for name in ("counts", "tests"):
+            held = getattr(self, name)
+            fits = held is None or len(held) == clients
+            require(fits, f"{name} must be one for each of {clients} clients")
+        for k, own in enumerate(self.tests or ()):
+            ends = own.aminmax() if len(own) else (-1, -1)
+            inside = 0 <= ends[0] and ends[1] < len(self.x_test)
+            samples = f"samples from 0 to {len(self.x_test) - 1}"
+            require(bool(inside), f"tests: client {k} must have one or more {samples}")
 
     def __len__(self) -> int:
         return len(self.partition)
@@ -51,6 +71,7 @@ class World:
         return ServerView(self.model, self.parameters, empty, self.classes, self.proxy)
 
 
+@checked
 @dataclass(frozen=True)
 class Proxy:
     """Labelled samples that the server has, taken out of the test set.
@@ -61,21 +82,18 @@ class Proxy:
     1/rho of it; then `resample` repeats the rarer ones until all are as many.
     """
 
-    per_class: int = 10
-    rho: float = 1.0
+    per_class: Count = 10
+    rho: Ratio = 1.0
     resample: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require(self.per_class >= 1, f"per_class must be 1 or more: {self.per_class}")
-        require(self.rho >= 1, f"rho must be 1 or more, not {self.rho}")
+    seed: Seed = 0
 
     def draw(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places in the test set for the server, with repetitions, and the rest's."""
         rng = np.random.default_rng([self.seed, 0x9801])
         held = np.bincount(labels)
-        fits = held[held > 0].min() > self.per_class
-        require(bool(fits), f"per_class={self.per_class}: a class has {held.min()}")
+        least = held[held > 0].min(initial=len(labels))
+        fits = least > self.per_class
+        require(bool(fits), f"per_class={self.per_class}: a class has {least}")
         chosen, server = [], []
         for c in range(len(held)):
             share = self.rho ** (-c / max(len(held) - 1, 1))
@@ -87,13 +105,14 @@ class Proxy:
         return np.concatenate(server), rest
 
 
+@checked
 def world(
     data: Dataset,
     partition: Partition,
     make: Callable[[], nn.Module],
-    device: str | torch.device = "cpu",
+    device: Device = "cpu",
     *,
-    tests: Sequence[np.ndarray] | None = None,
+    tests: Sequence[Held] | None = None,
     proxy: Proxy | None = None,
 ) -> World:
     """Put data, split and model together; worlds on the same data share its tensors.
@@ -103,10 +122,8 @@ def world(
     """
     counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
     x, y, x_test, y_test = _tensors(data, str(device))
-    fits = tests is None or len(tests) == len(partition)
-    require(fits, f"tests must be one list for each of {len(partition)} clients")
     with torch.random.fork_rng(devices=[]):  # what it draws is not used
-        model = make().to(device).eval()  # whoever trains it copies it
+        model = made_by(make).to(device).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known = None
     if proxy:
@@ -127,10 +144,11 @@ def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
     return free
 
 
+@checked
 def world_of(
     scenario: Scenario,
     make: Callable[[], nn.Module],
-    device: str | torch.device = "cpu",
+    device: Device = "cpu",
     *,
     proxy: Proxy | None = None,
 ) -> World:

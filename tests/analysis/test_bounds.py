@@ -205,21 +205,25 @@ def test_misuse():
         InputError, match=r"0 < eta \* smoothness <= 1 / \(2 tau\) = 0.05"
     ):
         Constants(tau=10, eta=0.1)
-    with pytest.raises(InputError, match="tau must be 1 or more, not 0"):
+    with pytest.raises(
+        InputError, match="tau must be a whole number of 1 or more, not 0"
+    ):
         Constants(tau=0)
-    with pytest.raises(InputError, match="rounds must be 1 or more, not 0"):
+    with pytest.raises(
+        InputError, match="rounds must be a whole number of 1 or more, not 0"
+    ):
         Constants(rounds=0)
-    with pytest.raises(InputError, match="one number for each client"):
+    with pytest.raises(InputError, match="d must be .*, as clients is 2 here"):
         Problem(n, np.ones(3))
-    with pytest.raises(InputError, match="shares of 0 or more that sum to 1"):
+    with pytest.raises(InputError, match="shares that sum to 1, not to 2"):
         Problem(2 * n, np.ones(2))
-    with pytest.raises(InputError, match="discrepancies of 0 or more"):
+    with pytest.raises(InputError, match="d must be .* with numbers of 0 or more"):
         Problem(n, -n)
-    with pytest.raises(InputError, match="lam must be 0 or more"):
+    with pytest.raises(InputError, match="lam must be .* 0 or more"):
         Problem(n, n, lam=-1)
-    with pytest.raises(InputError, match="steps must be 0 or more"):
+    with pytest.raises(InputError, match="steps must be .* from 0 to 1000000"):
         theory.descend(Problem(n, n), steps=-1)
-    with pytest.raises(InputError, match="rate must be above 0 and at most 1"):
+    with pytest.raises(InputError, match="rate must be a number above 0 and at most 1"):
         theory.descend(Problem(n, n), rate=2)
 
 

@@ -70,7 +70,7 @@ def test_classes_without_accuracy_are_left_out():
 
 
 def test_misuse():
-    with pytest.raises(InputError, match="acc_fl has 2 clients and acc_local 1"):
+    with pytest.raises(InputError, match="acc_local must be .*, as clients is 2 here"):
         analysis.ipr([0.1, 0.2], [0.1])
     with pytest.raises(InputError, match="accuracies must be one number a client"):
         analysis.client_variance([])

@@ -46,5 +46,5 @@ def test_distance_to_the_mean_of_the_others_plus_their_spread():
 
 
 def test_misuse():
-    with pytest.raises(InputError, match="each of 2 or more clients"):
+    with pytest.raises(InputError, match="delta: 2 clients or more"):
         mmd(CORNERS[:1])

@@ -83,7 +83,7 @@ def test_misuse(monkeypatch):
         wasserstein(np.zeros((0, 2)), np.zeros((1, 2)))
     with pytest.raises(InputError, match="width 2 and 3"):
         wasserstein(np.zeros((1, 2)), np.zeros((1, 3)))
-    with pytest.raises(InputError, match="x and y differ in length"):
+    with pytest.raises(InputError, match="y_a must be an array of shape \\(a\\)"):
         conditional_wasserstein(np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(1))
     monkeypatch.setattr(transport, "LARGEST", 5)
     with pytest.raises(InputError, match="6 pairs are too many: 5 or fewer"):

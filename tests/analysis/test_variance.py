@@ -99,9 +99,13 @@ def test_misuse(case):
     model, state, x, y, h, y_h = case
     with pytest.raises(InputError, match="one sample or more to every client"):
         gradient_variance(model, state, x, y, [[0], []])
-    with pytest.raises(InputError, match="ratio must be 0 or more, not -1"):
+    with pytest.raises(
+        InputError, match="ratio must be a number of 0 or more, not -1.0"
+    ):
         Synthetic(h, y_h, -1)
-    with pytest.raises(InputError, match="10 features do not go with 9 labels"):
+    with pytest.raises(
+        InputError, match="y must .*one of shape .9,., as samples is 10"
+    ):
         Synthetic(h, y_h[:9], 1)
     plain = nn.Linear(6, 3).double()
     with pytest.raises(InputError, match="made of features and head"):

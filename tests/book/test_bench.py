@@ -87,13 +87,18 @@ def test_the_ways_to_draw_a_part_of_a_real_set():
 def test_a_part_is_of_the_set_and_holds_no_sample_twice(monkeypatch):
     whole = replace(REAL, part="all").task(0)
     assert same(whole, fl.load("digits"))
-    numbered = replace(whole, x_train=np.arange(len(whole.y_train)))
+    numbered = replace(
+        whole,
+        x_train=np.broadcast_to(
+            np.arange(len(whole.y_train))[:, None, None], whole.x_train.shape
+        ),
+    )
     module._whole.cache_clear()
     monkeypatch.setattr(fl, "load", lambda *_: numbered)
     mine = replace(REAL, part="even").task(77)
     module._whole.cache_clear()
-    assert (whole.y_train[mine.x_train] == mine.y_train).all()
-    assert len(set(mine.x_train)) == 120
+    assert (whole.y_train[mine.x_train[:, 0, 0]] == mine.y_train).all()
+    assert len(set(mine.x_train[:, 0, 0].tolist())) == 120
 
 
 def test_letters_are_drawn_with_the_noise_asked_for():

@@ -265,7 +265,8 @@ def call(line: str, capsys) -> tuple[int, str, str]:
     return code, out, err
 
 
-RUN = "run made/table1 --seeds 0 1 --engine ray"
+TABLE = "run made/table1"
+RUN = f"{TABLE} --seeds 0 1 --engine ray"
 
 
 def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
@@ -273,13 +274,13 @@ def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
     code, out, err = call(RUN, capsys)
     assert (code, err) == (0, "") and out.count("made/table1 ") == 3
     assert out.endswith("all there: 3 cells at tiny scale, results/ledger\n")
-    code, out, _ = call(f"{RUN} --seeds 2 --budget 0s", capsys)
+    code, out, _ = call(f"{TABLE} --engine ray --seeds 2 --budget 0s", capsys)
     assert code == 3 and out.endswith("3 of 3 left: the budget is used up\n")
     ray(cpus=1, interrupt=1)
-    code, out, _ = call(f"{RUN} --seeds 2", capsys)
+    code, out, _ = call(f"{TABLE} --engine ray --seeds 2", capsys)
     assert code == 130 and "stopped, 2 of 3 left: the same command goes on" in out
     ray(cpus=1, losses=LIVES)
-    code, out, _ = call(f"{RUN} --seeds 2", capsys)
+    code, out, _ = call(f"{TABLE} --engine ray --seeds 2", capsys)
     assert code == 2 and out.count("begins again") == LIVES - 1
     assert "B | one: cannot be run: lost its worker 3 times" in out
 
@@ -296,7 +297,8 @@ def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
 )
 def test_options_without_sense_are_refused(here, ray, capsys, more, said):
     stand_in = ray()
-    code, out, err = call(f"{RUN} {more}", capsys)
+    where = "" if "--engine" in more else "--engine ray"
+    code, out, err = call(f"{TABLE} {where} {more}", capsys)
     assert (code, out) == (2, "") and said in err and not stand_in.begun
 
 

@@ -110,13 +110,8 @@ COMMANDS = {
 }
 
 
-UNWIRED = pytest.mark.xfail(strict=True, reason="train --out takes FILE.part yet")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "verb", [pytest.param(v, marks=[UNWIRED] if v == "train" else []) for v in COMMANDS]
-)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_a_kill_loses_nothing_and_leaves_nothing(server, tmp_path, verb):
     whole = prepare(tmp_path / "whole")
     server.play(whole, COMMANDS[verb])

@@ -81,7 +81,7 @@ def played(
     play = Run(
         w, method, rounds, SEED, participants, observe=lambda r: seen.append(r) or {}
     )
-    run_all([play], engine=engine)
+    run_all([play], engine=engine)  # type: ignore[arg-type]
     return seen
 
 

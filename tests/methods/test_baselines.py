@@ -268,7 +268,10 @@ def test_rmsprop_goes_on_where_it_was(small_world, participants, engine):
 def test_rmsprop_goes_without_momentum():
     with pytest.raises(fl.InputError, match="rmsprop goes without momentum"):
         Training(momentum=0.9, rmsprop=0.99)
-    with pytest.raises(fl.InputError, match=r"rmsprop must be in \[0, 1\)"):
+    with pytest.raises(
+        fl.InputError,
+        match=r"rmsprop must be a number of 0 or more and below 1 or None",
+    ):
         Training(rmsprop=1.0)
 
 

@@ -319,10 +319,10 @@ def test_without_a_proxy_it_says_how_to_get_one(small_world, method, who):
     [
         ({"optimiser": "lion"}, "optimiser must be sgd or adam, not 'lion'"),
         ({"statistics": "none"}, "statistics must be running, average or reestimate"),
-        ({"lr": 0.0}, "lr must be a finite number above 0, not 0.0"),
-        ({"epochs": -1}, "epochs must be 0 or more, not -1"),
-        ({"batch": 0}, "batch must be 1 or more, not 0"),
-        ({"momentum": 1.0}, "momentum must be in"),
+        ({"lr": 0.0}, "lr must be a number above 0"),
+        ({"epochs": -1}, "epochs must be a whole number of 0 or more, not -1"),
+        ({"batch": 0}, "batch must be a whole number of 1 or more, not 0"),
+        ({"momentum": 1.0}, "momentum must be a number of 0 or more and below 1"),
     ],
 )
 def test_nonsense_is_refused(wrong, message):
@@ -331,7 +331,7 @@ def test_nonsense_is_refused(wrong, message):
 
 
 def test_more_nonsense_is_refused():
-    with pytest.raises(InputError, match="spread=-1.0, floor=0: must be 0 or more"):
+    with pytest.raises(InputError, match="spread must be a number of 0 or more"):
         fedbe(spread=-1.0, floor=0)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import fedlab_core as fl
@@ -16,8 +17,7 @@ from fedlab_core.methods.fedimpro import Pooled
 from fedlab_core.methods.fedlaw import Law
 from fedlab_core.methods.kmeans import KMeans
 from fedlab_core.methods.server_steps import Fit
-from fedlab_core.partition import iid
-from fedlab_core.partition.record import within
+from fedlab_core.partition import iid, similarity
 
 ABOVE_0, BELOW_1 = math.ulp(0.0), math.nextafter(1, 0)
 
@@ -75,8 +75,10 @@ def test_the_edge_is_taken_and_nothing_beyond(take, name, last, beyond):
 
 
 def test_splits_have_edges_too():
-    assert len(iid([0, 1, 2], 1)) == 1
-    assert within("share", 1.0, 0, 1) == 1 and within("share", 0.0, 0, 1) == 0
+    labels = np.arange(3)
+    assert len(iid(labels, 1)) == 1
+    for share in (0.0, 1.0):
+        assert len(similarity(labels, 1, share)) == 1
     for share in (-ABOVE_0, math.nextafter(1, 2), math.nan):
-        with pytest.raises(InputError, match="share"):
-            within("share", share, 0, 1)
+        with pytest.raises(InputError, match="similarity: s must be"):
+            similarity(labels, 1, share)

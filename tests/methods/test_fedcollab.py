@@ -333,19 +333,19 @@ def test_any_method_trains_in_coalitions(two_kinds, small_local):
 
 def test_what_cannot_be_solved_is_refused():
     d = [[0, 1], [1, 0]]
-    with pytest.raises(InputError, match="sizes must be one number above 0"):
+    with pytest.raises(InputError, match="sizes must be .* above 0"):
         solve(d, [3, 0], 1)
-    with pytest.raises(InputError, match=r"D must be 3 x 3, .* not \(2, 2\)"):
+    with pytest.raises(InputError, match="sizes must be .*, as clients is 2 here"):
         cost([0, 1, 2], d, [3, 3, 3], 1)
-    with pytest.raises(InputError, match="not finite"):
+    with pytest.raises(InputError, match="D must be .*, not one with (nan|inf)"):
         solve([[0, float("nan")], [1, 0]], [1, 1], 1)
     with pytest.raises(InputError, match="group_of: 1 numbers for 2 clients"):
         cost([0], d, [3, 3], 1)
-    with pytest.raises(InputError, match="group_of must be 0 or more"):
+    with pytest.raises(InputError, match="group_of must be .* 0 or more"):
         cost([0, -1], d, [3, 3], 1)
     with pytest.raises(InputError, match="C must be a number of 0 or more"):
         solve(d, [3, 3], -1)
-    with pytest.raises(InputError, match="restarts must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="restarts must be .* 1 or more, not 0"):
         solve(d, [3, 3], 1, restarts=0)
-    with pytest.raises(InputError, match="row: .* distances to 2 clients"):
+    with pytest.raises(InputError, match="as clients is . here"):
         join([1.0], 3, [0, 1], d, [3, 3], 1)

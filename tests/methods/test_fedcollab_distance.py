@@ -25,6 +25,7 @@ def clients_of(x, y, held, classes=2) -> World:
     """A world of small images; everyone's samples by index."""
     y = np.asarray(y, dtype=np.int64)
     names = tuple(str(c) for c in range(classes))
+    x = x[: len(y)]
     data = Dataset("toy", x, y, x, y, names, (0.5,), (0.25,))
     who = Partition("by hand", {}, tuple(np.asarray(h) for h in held))
     return world(data, who, build("mlp", data.shape, classes, hidden=(4,)))
@@ -129,7 +130,7 @@ def test_a_draw_depends_on_the_seed_alone(noise):
 def test_wrong_options_are_refused_before_the_run(noise):
     with pytest.raises(InputError, match="C must be a number of 0 or more, not nan"):
         FedCollab(float("nan"))
-    with pytest.raises(InputError, match="restarts must be 1 or more"):
+    with pytest.raises(InputError, match="restarts must be .* 1 or more"):
         fedcollab(Training(), restarts=0)
     with pytest.raises(InputError, match="unknown option depth: choose from features"):
         FedCollab(depth=2)
@@ -138,10 +139,10 @@ def test_wrong_options_are_refused_before_the_run(noise):
         distances(w)
     w = clients_of(noise, np.arange(9) % 2, [range(4), range(4, 9)])
     for name in ("hidden", "batch", "rounds", "every", "patience", "check"):
-        with pytest.raises(InputError, match=f"{name} must be 1 or more, not 0"):
+        with pytest.raises(InputError, match=f"{name} must be .* 1 or more.*, not 0"):
             options: dict[str, Any] = {name: 0}
             distances(w, **options)
     with pytest.raises(InputError, match="lr must be a number above 0"):
         distances(w, lr=0)
-    with pytest.raises(InputError, match="side must be 1 or more"):
+    with pytest.raises(InputError, match="side must be .* 1 or more"):
         pooled_pixels(0)

@@ -175,11 +175,11 @@ def test_clipped_features_are_no_longer_than_asked(small_world):
 
 
 def test_misuse():
-    with pytest.raises(InputError, match="noise must be 0 or more"):
+    with pytest.raises(InputError, match="noise must be .* 0 or more"):
         fl.rfedavg(noise=-1.0)
-    with pytest.raises(InputError, match="clip must be above 0"):
+    with pytest.raises(InputError, match="clip must be .* above 0"):
         fl.rfedavg(clip=0.0)
-    with pytest.raises(InputError, match="lam must be 0 or more, not -1"):
+    with pytest.raises(InputError, match="lam must be .* 0 or more, not -1"):
         fl.rfedavg(lam=-1)
-    with pytest.raises(InputError, match="unknown form 'x': choose from paper, code"):
+    with pytest.raises(InputError, match="form must be paper or code"):
         fl.rfedavg_plus(form="x")

@@ -69,7 +69,7 @@ def test_no_correlation_without_variation():
 
 
 def test_weights_of_another_length_are_refused():
-    with pytest.raises(InputError, match="one number for each of 2 clients"):
+    with pytest.raises(InputError, match="weights: 3 numbers for 2 members"):
         heterogeneity_coherence(COUNTS, torch.ones(3), [0, 1])
-    with pytest.raises(InputError, match="one number for each of 3 clients"):
+    with pytest.raises(InputError, match="one of shape .3, 3., as clients is 2 here"):
         weight_correlations(torch.ones(2), COUNTS)

@@ -133,13 +133,13 @@ def test_kl_is_from_the_client_to_the_target():
     "target", [[0.5], [0.0] * 10, [-1.0] + [1.0] * 9, [float("nan")] * 10]
 )
 def test_a_target_that_is_no_distribution_is_refused(target):
-    with pytest.raises(InputError, match="target must be 10 numbers of 0 or more"):
+    with pytest.raises(InputError, match="target must"):
         discrepancy(BIASED, torch.tensor(target))
 
 
 def test_an_unknown_metric_is_refused():
-    with pytest.raises(InputError, match="unknown metric 'emd': choose from kl"):
-        discrepancy(BIASED, metric="emd")
+    with pytest.raises(InputError, match="metric must be kl, l2, l1 or cosine"):
+        discrepancy(BIASED, metric="emd")  # type: ignore[arg-type]
 
 
 # -- divergence, coherence ---------------------------------------------------------

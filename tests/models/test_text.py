@@ -167,9 +167,13 @@ def test_networks_with_other_frozen_vectors_say_so():
 
 
 def test_what_cannot_be_read_is_refused():
-    with pytest.raises(InputError, match=r"textcnn needs texts of 5 words or more"):
+    with pytest.raises(
+        InputError, match=r"textcnn needs kernels, and texts as long: 5"
+    ):
         build("textcnn", (4,), 2)()
-    with pytest.raises(InputError, match=r"textcnn needs texts of 5 words or more"):
+    with pytest.raises(
+        InputError, match=r"textcnn needs kernels, and texts as long: 5"
+    ):
         build("textcnn", (3, 32, 32), 2)()
     with pytest.raises(InputError, match=r"lstm needs texts, \(length,\), not"):
         build("lstm", (1, 28, 28), 2)()

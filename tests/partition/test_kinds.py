@@ -250,18 +250,33 @@ def test_clients_of_a_long_tail_are_alike():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: similarity(Y, 5, 10), r"s \(a fraction\) must be between 0 and 1, no"),
-        (lambda: similarity(Y, 5, math.nan), "between 0 and 1, not nan"),
+        (lambda: similarity(Y, 5, 10), r"s must be a number from 0 to 1"),
+        (lambda: similarity(Y, 5, math.nan), "s must be a number from 0 to 1, not nan"),
         (lambda: similarity(Y, 601, 0.5), "ask for fewer clients"),
-        (lambda: stratified(Y, 0), "clients must be 1 or more, not 0"),
-        (lambda: hybrid(Y, 1), "hybrid needs 2 clients or more, not 1"),
-        (lambda: hybrid(Y, 4, 0), "alpha must be a positive number, not 0"),
-        (lambda: hybrid(Y, 4, 1, -1), "alpha must be a positive number, not -1"),
-        (lambda: hybrid(Y, 4, min_size=-1), "min_size must be 0 or more"),
+        (
+            lambda: stratified(Y, 0),
+            "clients must be a whole number of 1 or more, not 0",
+        ),
+        (lambda: hybrid(Y, 1), "clients must be a whole number of 2 or more, not 1"),
+        (lambda: hybrid(Y, 4, 0), "balanced_alpha must be a number above 0, not 0.0"),
+        (
+            lambda: hybrid(Y, 4, 1, -1),
+            "skewed_alpha must be a number above 0, not -1.0",
+        ),
+        (
+            lambda: hybrid(Y, 4, min_size=-1),
+            "min_size must be a whole number of 0 or more",
+        ),
         (lambda: clusters(Y, np.eye(9), 1), r"shares must be \(types, 10 classes\)"),
-        (lambda: clusters(Y, np.ones(10), 1), r"shares must be .*, not \(10,\)"),
-        (lambda: clusters(Y, -np.eye(10), 1), "shares must be 0 or more"),
-        (lambda: clusters(Y, np.eye(10), 0), "clients_each must be 1 or more, not 0"),
+        (lambda: clusters(Y, np.ones(10), 1), "shares must be .*one of shape .10,."),
+        (
+            lambda: clusters(Y, -np.eye(10), 1),
+            "shares must be .* with numbers of 0 or more",
+        ),
+        (
+            lambda: clusters(Y, np.eye(10), 0),
+            "clients_each must be a whole number of 1 or more, not 0",
+        ),
         (
             lambda: clusters(Y, np.full((3, 10), 0.4), 1),
             "class 0: shares of 1.2 in all",
@@ -271,18 +286,33 @@ def test_clients_of_a_long_tail_are_alike():
         (lambda: clusters(Y, np.zeros((0, 10)), 1), r"shares must be .* not \(0, 10\)"),
         (
             lambda: keep(iid(Y, 4), Y, 1.5),
-            "fraction_per_client must be between 0 and 1",
+            "fraction_per_client must be a number from 0 to 1 or a list",
         ),
         (lambda: keep(iid(Y, 4), Y, (1, 1, 0.5)), "3 entries for 4 clients: give one"),
-        (lambda: hold_out(iid(Y, 4), Y, 1), "share must be between 0 and 1, not 1"),
-        (lambda: hold_out(iid(Y, 4), Y, 0), "share must be between 0 and 1, not 0"),
+        (
+            lambda: hold_out(iid(Y, 4), Y, 1),
+            "share must be a number above 0 and below 1, not 1.0",
+        ),
+        (
+            lambda: hold_out(iid(Y, 4), Y, 0),
+            "share must be a number above 0 and below 1, not 0.0",
+        ),
         (lambda: hold_out(iid(Y, 600), Y, 0.5), "client 0 has 1 sample"),
-        (lambda: natural(OWNERS, min_size=0), "min_size must be 1 or more"),
+        (
+            lambda: natural(OWNERS, min_size=0),
+            "min_size must be a whole number of 1 or more",
+        ),
         (lambda: natural(OWNERS, most=31), "31 owners wanted; there are 30"),
-        (lambda: natural(OWNERS, most=0), "0 owners wanted"),
+        (
+            lambda: natural(OWNERS, most=0),
+            "most must be a whole number of 1 or more or None",
+        ),
         (lambda: natural(OWNERS, most=2, sample=2), "give one of most, sample and who"),
         (lambda: natural(OWNERS, who=[1, 77]), "of owner 77 there are fewer than 1"),
-        (lambda: natural(OWNERS.reshape(2, -1)), "owners must be a list"),
+        (
+            lambda: natural(OWNERS.reshape(2, -1)),
+            "owners must be an array of shape \\(samples\\)",
+        ),
     ],
 )
 def test_what_cannot_be_split_is_refused(call, message):

@@ -256,7 +256,7 @@ def test_dirichlet_shares_a_class_like_the_distribution():
 
 @pytest.mark.parametrize("alpha", [0, -1, float("nan"), float("inf")])
 def test_alpha_must_be_positive(alpha):
-    with pytest.raises(InputError, match="alpha must be a positive number"):
+    with pytest.raises(InputError, match="alpha must be a number above 0"):
         dirichlet(Y, 5, alpha)
 
 
@@ -270,24 +270,33 @@ def test_a_pool_is_respected():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: iid(Y, 0), "clients must be 1 or more, not 0"),
+        (lambda: iid(Y, 0), "clients must be a whole number of 1 or more, not 0"),
         (lambda: iid(Y, 601), "need 601 samples, but there are 600"),
-        (lambda: dirichlet(Y, -1, 1.0), "clients must be 1 or more"),
+        (lambda: dirichlet(Y, -1, 1.0), "clients must be .* 1 or more, not -1"),
         (lambda: dirichlet(Y, 61, 1.0), "need 610 samples, but there are 600"),
-        (lambda: dirichlet(Y, 5, 1.0, min_size=-1), "min_size must be 0 or more"),
+        (
+            lambda: dirichlet(Y, 5, 1.0, min_size=-1),
+            "min_size must be a whole number of 0 or more",
+        ),
         (lambda: dirichlet(Y, 5, 1.0, pool=np.arange(20)), "there are 20"),
         (lambda: dirichlet(Y, 601, 1.0, min_size=0), "ask for fewer clients"),
-        (lambda: niid2(Y, biased=-1), "biased and unbiased must be 0 or more"),
-        (lambda: niid2(Y, biased=0, unbiased=0), "clients must be 1 or more"),
+        (lambda: niid2(Y, biased=-1), "biased must be a whole number of 0 or more"),
+        (lambda: niid2(Y, biased=0, unbiased=0), "are both 0"),
         (lambda: niid2(Y, classes_each=3), "classes_each must divide .* 10"),
-        (lambda: niid2(Y, classes_each=0), "classes_each must divide"),
+        (
+            lambda: niid2(Y, classes_each=0),
+            "classes_each must be a whole number of 1 or more",
+        ),
         (lambda: niid2(Y, biased=50, unbiased=11), "too few for 61 NIID-2 clients"),
         (lambda: long_tail(Y, 0.5), "rho must be a number of 1 or more"),
         (lambda: long_tail(Y, float("nan")), "rho must be a number"),
         (lambda: long_tail(Y, float("inf")), "rho must be a number"),
         (lambda: long_tail(Y, 61), "leaves no sample of class 9"),
         (lambda: designed(Y, np.full((2, 10), 31)), "class 0: 62 samples asked for"),
-        (lambda: designed(Y, np.full((2, 10), -1)), "counts must be 0 or more"),
+        (
+            lambda: designed(Y, np.full((2, 10), -1)),
+            "counts must be .* with whole numbers of 0 or more",
+        ),
         (lambda: designed(Y, np.full((2, 9), 1)), "counts"),
         (lambda: designed(Y, np.full(10, 1)), "counts"),
     ],

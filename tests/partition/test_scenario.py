@@ -212,36 +212,48 @@ ROWS = replace(
     "call, message",
     [
         (
-            lambda: Scenario(DATA, iid(np.zeros(401), 4)),
+            lambda: Scenario(DATA, iid(np.zeros(401, int), 4)),
             "no training sample 400: there",
         ),
         (
-            lambda: Scenario(DATA, PLAIN.train, iid(np.zeros(101), 4)),
+            lambda: Scenario(DATA, PLAIN.train, iid(np.zeros(101, int), 4)),
             "no test sample 100: there are 100",
         ),
         (
-            lambda: Scenario(DATA, PLAIN.train, iid(np.zeros(100), 3)),
+            lambda: Scenario(DATA, PLAIN.train, iid(np.zeros(100, int), 3)),
             "4 clients, but 3 test sets",
         ),
         (lambda: own_tests(TESTED, 0.2), "have test sets of their own already"),
         (lambda: own_tests(HALF, 0.2), "before labels are corrupted"),
-        (lambda: own_tests(PLAIN, 2), "share must be between 0 and 1"),
+        (lambda: own_tests(PLAIN, 2), "share must be a number above 0 and below 1"),
         (lambda: rotated(rotated(PLAIN, 3), 3), "turned already"),
         (lambda: rotated(PLAIN, (1, 2, 3)), "angles: 3 entries for 4 clients"),
-        (lambda: rotated(PLAIN, math.inf), "angles must be numbers"),
-        (lambda: rotated(PLAIN, 3, edge="grey"), "'black' or 'mirror', not 'grey'"),
+        (
+            lambda: rotated(PLAIN, math.inf),
+            "angles must be a finite number or a list, each a finite number",
+        ),
+        (
+            lambda: rotated(PLAIN, 3, edge="grey"),  # type: ignore[arg-type]
+            "edge must be black or mirror, not 'grey'",
+        ),
         (lambda: relabelled(PLAIN, [list(range(10))]), "need own tests"),
         (lambda: relabelled(TESTED, [[0] * 10]), "client 0 is no permutation of 10"),
         (lambda: relabelled(TESTED, [list(range(9))]), "client 0 is no permutation"),
-        (lambda: relabelled(TESTED, list(range(4))), "client 0 is no perm"),  # type: ignore[arg-type]
+        (
+            lambda: relabelled(TESTED, list(range(4))),  # type: ignore[arg-type]
+            "maps must be an array of shape \\(maps, classes\\) with whole numbers",
+        ),
         (
             lambda: relabelled(relabelled(TESTED, [range(10)]), [range(10)]),
             "permuted already",
         ),
         (lambda: fedcollab_concept_shift(5), "first must be between 2 and 5"),
         (lambda: corrupted(HALF, 0.5), "corrupted already"),
-        (lambda: corrupted(PLAIN, 25), "share_of_clients must be between 0 and 1"),
-        (lambda: corrupted(PLAIN, 0.5, "flip"), "'swap' or 'permute', not 'flip'"),
+        (lambda: corrupted(PLAIN, 25), "share_of_clients must be a number from 0 to 1"),
+        (
+            lambda: corrupted(PLAIN, 0.5, "flip"),  # type: ignore[arg-type]
+            "how must be swap or permute, not 'flip'",
+        ),
         (
             lambda: corrupted(Scenario(dataset(classes=1), PLAIN.train), 0.5),
             "with one class",
@@ -256,8 +268,8 @@ ROWS = replace(
         (lambda: scenario(DATA, "natural", owners=[1, 2]), "2 owners for 400 samples"),
         (lambda: scenario(pooled(DATA), "iid", clients=4), "ask for own_test"),
         (
-            lambda: scenario(DATA, "iid", clients=4, own_test="alike"),
-            "a share or 'same', not 'alike'",
+            lambda: scenario(DATA, "iid", clients=4, own_test="alike"),  # type: ignore[arg-type]
+            "own_test must be .* below 1 or same or None, not 'alike'",
         ),
         (
             lambda: scenario(DATA, "dirichlet", clients=4, alpha=1, own_test="same"),

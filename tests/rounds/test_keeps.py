@@ -96,5 +96,5 @@ def test_bf16_reaches_the_engine(small_world, small_local):
     assert not torch.equal(exact["head.weight"], rough["head.weight"])
     with pytest.raises(InputError, match="tf32 needs a CUDA device"):
         run(small_world, fedavg(small_local), 1, precision="tf32")
-    with pytest.raises(InputError, match="unknown precision 'fp8': choose from float"):
+    with pytest.raises(InputError, match="precision must be float32, tf32 or bf16"):
         run(small_world, fedavg(small_local), 1, precision="fp8")

@@ -64,7 +64,7 @@ def test_an_observer_may_not_replace_what_a_round_measures(
 
     own = "round, train_loss, participants, steps, bytes, accuracy, loss, method, seed"
     text = f"observe: {name} is a round's own; these are: {own}"
-    with pytest.raises(InputError, match=f"^{text}$"):
+    with pytest.raises(InputError, match=f"(?m)^{text}$"):
         run(small_world, fedavg(small_local), 3, observe=look, judge_every=2)
     assert rounds == [1]
     tested = replace(small_world, tests=[torch.arange(9)] * len(small_world))
@@ -84,13 +84,13 @@ def test_a_history_says_which_accuracy():
 
 def test_a_history_refuses_what_it_cannot_say():
     h = History("made", 0, [{"accuracy": 0.1}])
-    with pytest.raises(
-        InputError, match="unknown accuracy 'top': choose from last, best"
-    ):
-        h.accuracy("top")
+    with pytest.raises(InputError, match="which must be last, best or mean"):
+        h.accuracy("top")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no round yet"):
         History("made", 0).accuracy()
-    with pytest.raises(InputError, match="k must be 1 or more, not 0"):
+    with pytest.raises(
+        InputError, match="k must be a whole number of 1 or more, not 0"
+    ):
         h.accuracy("mean", k=0)
 
 
@@ -214,14 +214,16 @@ def test_participants_are_drawn_fairly_and_anew():
 
 @pytest.mark.parametrize("participants", [0, -1, 7])
 def test_participants_must_exist(small_world, participants):
-    with pytest.raises(InputError, match=f"must be 1 to 6, not {participants}"):
+    with pytest.raises(InputError, match=f"participants must be .* not {participants}"):
         Run(small_world, fedavg(), 1, participants=participants)
 
 
 def test_a_run_refuses_bad_numbers(small_world):
-    with pytest.raises(InputError, match="rounds must be 1 or more, not 0"):
+    with pytest.raises(
+        InputError, match="rounds must be a whole number of 1 or more, not 0"
+    ):
         Run(small_world, fedavg(), 0)
-    with pytest.raises(InputError, match="seed must be 0 or more, not -1"):
+    with pytest.raises(InputError, match="seed must be .* 0 or more, not -1"):
         Run(small_world, fedavg(), 1, seed=-1)
 
 

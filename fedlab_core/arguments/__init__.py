@@ -1,0 +1,31 @@
+"""Arguments that are held to signatures.
+
+A public function or record says in its signature what it takes, as in `lr: Positive`,
+and `@checked` holds every call to it: what does not fit is refused in one line with the
+argument, what is allowed, and what was given. What fits is passed on as what the
+signature says: a NumPy integer as an int, an int as a float, a list as a tuple.
+
+`marks` has what a signature can say, `kinds` how a value is fitted to it, `calls` the
+decorator, and `line` the same for the command line.
+"""
+
+from fedlab_core.arguments.calls import bare, checked
+from fedlab_core.arguments.kinds import held, kind_of
+from fedlab_core.arguments.marks import (
+    MOST,
+    Axes,
+    Count,
+    Device,
+    Fading,
+    Fraction,
+    Labels,
+    Measured,
+    NotNegative,
+    OnDevice,
+    Positive,
+    Ratio,
+    Seed,
+    Stacked,
+    Whole,
+    Within,
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""What the hooks of a method give back, held to what they promise."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlab_core.engine.step import like
+from fedlab_core.errors import InputError, require
+from fedlab_core.rounds.groups import GroupOf
+from fedlab_core.rounds.server import ServerState
+
+OFF = 1e-4  # how far a sum of weights may be from one: float32 of many members
+
+
+@contextmanager
+def during(what: str) -> Iterator[None]:
+    """Let an error say where it happened; its kind and its traceback stay."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"(in {what})")
+        raise
+
+
+def weights_of(said: Any, name: str, loss: Tensor) -> Tensor:
+    """One weight a member, 0 or more, with sum one; of a run in NaN, whatever it is."""
+    who = f"weigh={name} must give"
+    shape = tuple(said.shape) if isinstance(said, Tensor) else type(said).__name__
+    members = len(loss)
+    require(shape == (members,), f"{who} {members} weights in a tensor, not {shape}")
+    if torch.isfinite(loss).all():
+        least, total = float(said.min()), float(said.sum())
+        sound = least >= 0 and abs(total - 1) <= OFF
+        text = f"weights of 0 or more with sum 1, not from {least:g} with {total:g}"
+        require(sound, f"{who} {text}")
+    return said
+
+
+def groups_of(said: Any, name: str, clients: int, groups: int | None = None) -> GroupOf:
+    """A group for every client: from 0, and one of those there are."""
+    if isinstance(said, Sequence) and all(isinstance(g, int) for g in said):
+        high = len(said) if groups is None else groups
+        if len(said) == clients and all(0 <= g < high for g in said):
+            return list(said)
+    of = "" if groups is None else f" of {groups}"
+    text = f"a group, from 0{of}, for each of {clients} clients"
+    raise InputError(f"groups={name} must give {text}, not {said!r:.80}")
+
+
+def server_of(said: Any, name: str, before: ServerState) -> ServerState:
+    """The next state, whose model has the names and shapes of the one before."""
+    who = f"server={name}"
+    good = isinstance(said, ServerState)
+    require(good, f"{who} must give a ServerState, not {type(said).__name__}")
+    like(said.model, before.model, who)
+    return said
