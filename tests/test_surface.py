@@ -162,7 +162,8 @@ HOOKS: dict[str, list[Callable]] = {
 ANY_HOOK: list[Callable] = [lambda *given, **more: None]
 POOL: list[Any] = [
     None, True, -1, 0, 0.5, 2, 1e300, -1e300, math.nan, math.inf, -math.inf, 2**31,
-    2**63, 10**20, "", "no", "x" * 300, "\x1b[2J", b"x", [], {}, (), [[1], [1, 2]],
+    2**63, 10**20, 10**5000,
+    WORLD.model, "", "no", "x" * 300, "\x1b[2J", b"x", [], {}, (), [[1], [1, 2]],
     [None], {"a": None}, {1: 2}, object(), int, ..., np.float64("nan"), np.int64(-3),
     np.zeros(0), np.array(["a"]), np.array([None]), np.full((2, 2), np.nan),
     -np.ones(3), np.ones((1, 2, 3, 4, 5)), torch.zeros(0), torch.tensor(math.nan),

@@ -18,7 +18,10 @@ def shown(value: Any) -> str:
     if isinstance(value, (Tensor, np.ndarray)):
         kind = "a tensor" if isinstance(value, Tensor) else "an array"
         return f"{kind} of shape {tuple(value.shape)}"
-    text = repr(value)
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # as of a number of too many digits
+        text = f"something of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -46,11 +49,8 @@ class Within:
         high = value < self.high if self.below else value <= self.high
         if low and high:
             return None
-        return (
-            shown(value)
-            if high or self.high < MOST
-            else f"{shown(value)}, which is too large"
-        )
+        large = not high and self.high >= MOST
+        return f"{shown(value)}, which is too large" if large else shown(value)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Axes:
     """An array or tensor of these axes, by name: a name has one length in a call.
 
     "..." stands for any further ones, "_" for one of any length. A tree is held to
-    them tensor by tensor. `kind` is "number" (finite), "whole",
-    "measured" (NaN and infinity too) or "any".
+    them tensor by tensor. `kind` is "number" (finite), "whole", "measured" (NaN and
+    infinity too) or "any".
     """
 
     names: str
