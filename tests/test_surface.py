@@ -267,6 +267,11 @@ def parameters_of(thing: Callable) -> dict[str, tuple[Any, inspect.Parameter]]:
 def never(value: Any, hint: Any) -> bool:
     """Whether no reading of a hint allows this value: told without the core's help."""
     origin, args = get_origin(hint), get_args(hint)
+    huge = isinstance(value, int) and abs(value) > 1e308  # for a float
+    if huge and hint in (int, float):
+        return hint is float
+    if huge and origin is Annotated and args[0] in (int, float):
+        return True
     if origin in (Union, types.UnionType):
         return all(never(value, a) for a in args)
     if origin is Annotated and args[0] in (int, float):

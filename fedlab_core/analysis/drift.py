@@ -1,15 +1,16 @@
 """How far the clients' models are apart after a round: in all, and layer by layer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.arguments import Stacked, checked
+from fedlab_core.arguments import Axes, Stacked, checked
 from fedlab_core.tree import Tree, check_rows, flatten, tree_map
 
+Line = Annotated[np.ndarray | Sequence[float], Axes("_", "measured")]
 Grouping = Literal["tensor", "layer", "part"]
 
 
@@ -53,9 +54,7 @@ def layer_divergence(
 
 
 @checked
-def relative_to_peak(
-    curves: Mapping[str, Sequence[float] | np.ndarray],
-) -> dict[str, np.ndarray]:
+def relative_to_peak(curves: Mapping[Any, Line]) -> dict[Any, np.ndarray]:
     """Each curve divided by its own largest value, to compare trends.
 
     A curve of zeros stays as it is. Paper: FedImpro Fig. 3.

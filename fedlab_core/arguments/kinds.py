@@ -73,7 +73,7 @@ def _number(value: Any, sizes: Sizes) -> float:
 
 
 def _array(value: Any, sizes: Sizes) -> np.ndarray:
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple, range)) or hasattr(value, "iloc"):  # of pandas
         try:
             value = np.asarray(value, dtype=None if len(value) else int)
         except ValueError:

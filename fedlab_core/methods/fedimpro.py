@@ -69,7 +69,7 @@ class Impro:
     ramp: bool = True  # alpha grows with the epochs: epochs / 500 * alpha
     epochs: Whole = 1
     omega: Fraction | None = None
-    cap: NotNegative = 0.1
+    cap: NotNegative | None = 0.1  # of s; None: without one
     matching: bool = False
 
     def __call__(
@@ -117,7 +117,7 @@ def update(
     spread = (member.T @ apart / (held - 1).clamp(min=1)).sqrt()
     mu = torch.where(held > 0, (1 - omega) * mu + omega * mean, mu)
     s = torch.where(held > 1, (1 - omega) * s + omega * spread, s)
-    return {"mu": mu, "s": s.clamp(max=rule.cap)}
+    return {"mu": mu, "s": s if rule.cap is None else s.clamp(max=rule.cap)}
 
 
 @checked
@@ -163,7 +163,7 @@ def fedimpro(
     training: Training | None = None,
     form: Literal["code", "paper"] = "code",
     noise: NotNegative = 0.0,
-    cap: NotNegative = 0.1,
+    cap: NotNegative | None = 0.1,
     **options,
 ) -> Method:
     """FedAvg whose clients also train the head on drawn features.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -29,7 +30,9 @@ def coherence(states: Stacked, start: Tree) -> Tensor:
 
 @checked
 def critical_round(
-    values: Sequence[Measured] | Annotated[Tensor, Axes("rounds", "measured")],
+    values: Annotated[
+        np.ndarray | Tensor | Sequence[float], Axes("rounds", "measured")
+    ],
 ) -> int | None:
     """Position of the first value below 0 that follows one of 0 or more, if any.
 
