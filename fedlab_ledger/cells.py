@@ -133,6 +133,11 @@ class Cell:
         """Paper, table, row and column in one line."""
         return f"{self.paper}/{self.table} {self.row} | {self.column}"
 
+    def runs(self, scale: str) -> tuple[Setting, ...]:
+        """What is trained for it: its own setting, and one to compare it with."""
+        other = self.against.get(scale)
+        return (self.settings[scale], *((other,) if other else ()))
+
     def key(self, scale: str) -> str:
         """A hash of everything that determines the number, but for the seed."""
         setting = self.settings[scale]

@@ -2,25 +2,15 @@
 
 import argparse
 import re
-from collections.abc import Callable
+from typing import Annotated
 
+from fedlab_core.arguments import Count, Seed, Within
+from fedlab_core.arguments.line import option
 from fedlab_ledger.cells import SCALES
 from fedlab_ledger.cluster import MANY
 
 USUAL = "results/ledger"  # where results are, unless --ledger names a folder
-LARGEST = 2**63 - 1  # a seed
 LONGEST = 10**9  # seconds of a budget: thirty years
-
-
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """Reads a whole number from `low` to `high`."""
-
-    def read(text: str) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,20}", text) and low <= int(text) <= high:
-            return int(text)
-        raise argparse.ArgumentTypeError(f"{low} to {high}, not {text[:40]!r}")
-
-    return read
 
 
 def budget(text: str) -> float:
@@ -37,7 +27,8 @@ def budget(text: str) -> float:
     return float(seconds)
 
 
-SEED, WORKERS = whole(0, LARGEST), whole(1, MANY)
+SEED, COUNT = option(Seed), option(Count)
+WORKERS = option(Annotated[int, Within(1, MANY)])
 
 
 def add_verbs(verbs) -> None:
@@ -60,8 +51,7 @@ def add_verbs(verbs) -> None:
     merge = verbs.add_parser("merge", help="take over the lines of other ledgers")
     merge.add_argument("folder", nargs="+", help="a folder of results")
     check = verbs.add_parser("verify", help="run stored cells again and compare")
-    many = whole(1, LARGEST)
-    check.add_argument("count", type=many, nargs="?", default=3, help="how many (3)")
+    check.add_argument("count", type=COUNT, nargs="?", default=3, help="how many (3)")
     check.add_argument("--seed", type=SEED, default=0, help="which ones (0)")
     check.add_argument("--scale", choices=SCALES, help="only of that scale")
     check.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")

@@ -48,25 +48,17 @@ def jobs(
         missing = tuple(seed for seed in seeds if seed not in there)
         if not missing:
             continue
-        own, other = cell.settings[scale], cell.against.get(scale)
-        at = (own.key, other.key if other else "", missing)
+        at = (tuple(setting.key for setting in cell.runs(scale)), missing)
         shared.setdefault(at, {}).setdefault(cell.key(scale), cell)
         last = max((line["date"] for line in there.values()), default="")
         since[at] = min(since.get(at, last), last)
     made = []
     for at in sorted(shared, key=lambda a: since[a]):
         mine = tuple(shared[at].values())
-        first = mine[0]
-        settings = [first.settings[scale]]
-        if scale in first.against:
-            settings.append(first.against[scale])
-        made.append(Job(scale, tuple(settings), at[2], mine))
+        made.append(Job(scale, mine[0].runs(scale), at[1], mine))
     return made
 
 
 def alone(cell: Cell, scale: Scale, seeds: Sequence[int]) -> Job:
     """The job of one cell."""
-    settings = [cell.settings[scale]]
-    if scale in cell.against:
-        settings.append(cell.against[scale])
-    return Job(scale, tuple(settings), tuple(seeds), (cell,))
+    return Job(scale, cell.runs(scale), tuple(seeds), (cell,))

@@ -1,6 +1,7 @@
-"""What the tests of the ledger's cluster and exports share: a small table."""
+"""What several tests of the ledger share: small settings, cells and tables."""
 
 from dataclasses import replace
+from typing import Any
 
 from fedlab_ledger import Cell, Setting, Table, papers
 
@@ -13,6 +14,18 @@ BASE = Setting(
     data={"n_train": 90, "n_test": 60},
     network={"hidden": [4]},
     local={"lr": 0.1},
+)
+
+LETTERS = {"n_train": 200, "n_test": 100, "noise": 0.2}
+TINY = Setting(
+    "letters",
+    "fedavg",
+    2,
+    "dirichlet",
+    {"clients": 4, "alpha": 1.0},
+    data=LETTERS,
+    network={"hidden": [8]},
+    local={"lr": 0.1, "batch_size": 32},
 )
 
 
@@ -33,3 +46,11 @@ def declare(monkeypatch, *cells: Cell) -> Table:
 def comparable(line: dict) -> dict:
     """A line without what may differ between two machines."""
     return {k: v for k, v in line.items() if k not in ("seconds", "date", "device")}
+
+
+def lettered(
+    setting: Setting = TINY, row="FedAvg", column="letters", **more: Any
+) -> Cell:
+    """A cell on a few letters."""
+    about: dict[str, Any] = {"lacks": "no more is needed here"} | more
+    return Cell("paper", "table1", row, column, {"tiny": setting}, 50.0, **about)

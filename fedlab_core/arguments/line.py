@@ -38,7 +38,8 @@ def option(hint: Any) -> Callable[[str], Any]:
 
     def number(text: str) -> Any:
         try:
-            return kind.fit(read(text), {})
+            plain = text.isascii() and "_" not in text  # Python reads 1_0 as 10
+            return kind.fit(read(text if plain else ""), {})
         except (ValueError, Unfit) as error:
             fault = isinstance(error, Unfit) and error.args[0] or shown(text)
             said = f"must be {kind.words}, not {fault}"

@@ -43,6 +43,10 @@ class Within:
         last = f"below {high}" if self.below else f"at most {high}"
         return " and ".join([first] * bounded[0] + [last] * bounded[1])
 
+    def said(self, what: str) -> str:
+        """What is allowed, of what it is a mark on."""
+        return f"{what.replace('a finite number', 'a number')} {self}"
+
     def fault(self, value: float, sizes: Sizes) -> str | None:
         """What is wrong with a number; None if nothing is."""
         low = value > self.low if self.above else value >= self.low
@@ -72,6 +76,10 @@ class Axes:
             return shape
         kind = "whole numbers" if self.kind == "whole" else "numbers"
         return f"{shape} with {kind} {self.within}".rstrip()
+
+    def said(self, what: str) -> str:
+        """What is allowed, of what it is a mark on."""
+        return f"{'an array' if ' or ' in what else what} {self}"
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
         """What is wrong with it; None if nothing is."""
@@ -123,7 +131,8 @@ Stacked = Annotated[dict[str, Tensor], Axes("clients ...", "any")]
 class OnDevice:
     """The CPU, or a CUDA device that is there."""
 
-    def __str__(self) -> str:
+    def said(self, what: str) -> str:
+        """What is allowed, of what it is a mark on."""
         return "cpu or cuda"
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:

@@ -139,7 +139,9 @@ def _network(model: nn.Module, bf16: bool, kept: dict) -> Network:
     return networks[key]
 
 
-def _try_once(task: Task, cohort: Sequence[Client], given: ClientInput, kept: dict):
+def _try_once(
+    task: Task, cohort: Sequence[Client], given: ClientInput, kept: dict
+) -> None:
     """Try a rule that is not the core's, in the first round that it trains."""
     tried = kept.setdefault("tried", set())
     if foreign(task.rule) and task.rule not in tried:

@@ -31,30 +31,17 @@ def client_means(
     `of` gives one value a sample, by name. With `batch`, the mean is over so many of
     a client's samples, drawn by its key.
     """
+    net, rows = Network(model), []
     with explained(model, states, x):
-        return _means(model, states, x, y, cohort, of, batch)
-
-
-def _means(
-    model: nn.Module,
-    states: Tree,
-    x: Tensor,
-    y: Tensor,
-    cohort: Sequence[Client],
-    of: Quantity,
-    batch: int | None,
-) -> Tree:
-    net = Network(model)
-    rows = []
-    for k, client in enumerate(cohort):
-        mine = client.indices if batch is None else _some(client, batch)
-        state, total = take(states, k), {}
-        for part in mine.to(x.device).split(_SLICE):
-            values = of(net, state, x[part], y[part])
-            sums = {n: v.sum(0) for n, v in values.items()}
-            total = tree_map(torch.add, total, sums) if total else sums
-        rows.append({n: v / len(mine) for n, v in total.items()})
-    return stack(rows)
+        for k, client in enumerate(cohort):
+            mine = client.indices if batch is None else _some(client, batch)
+            state, total = take(states, k), {}
+            for part in mine.to(x.device).split(_SLICE):
+                values = of(net, state, x[part], y[part])
+                sums = {n: v.sum(0) for n, v in values.items()}
+                total = tree_map(torch.add, total, sums) if total else sums
+            rows.append({n: v / len(mine) for n, v in total.items()})
+        return stack(rows)
 
 
 def _some(client: Client, batch: int) -> Tensor:

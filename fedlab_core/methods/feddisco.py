@@ -47,6 +47,10 @@ class Disco:
     name: str = "disco"
     scalars: Whole = 1
 
+    def fits(self, counts: Tensor) -> None:
+        """Refuse a target that does not go with the clients' classes."""
+        self(Members.holding(counts))
+
     def __call__(self, members: Members) -> Tensor:
         n = members.sizes.to(torch.float64) / members.sizes.sum()
         goal = None

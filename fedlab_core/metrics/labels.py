@@ -16,6 +16,7 @@ from fedlab_core.errors import require
 Metric = Literal["kl", "l2", "l1", "cosine"]
 DISCREPANCIES = get_args(Metric)
 Counts = Annotated[Tensor, Axes("clients classes", "number", Within(0))]
+Who = Sequence[Whole] | Annotated[Tensor, Axes("members", "whole", Within(0))]
 
 
 @checked
@@ -50,9 +51,7 @@ def discrepancy(
 def heterogeneity_coherence(
     counts: Counts,
     weights: Annotated[Tensor, Axes("members")],
-    members: Sequence[Whole]
-    | Annotated[Tensor, Axes("members", "whole", Within(0))]
-    | None = None,
+    members: Who | None = None,
 ) -> Tensor:
     """Likeness of a cohort's weighted label distribution to that of all data: [0, 1].
 

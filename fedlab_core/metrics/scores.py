@@ -1,5 +1,6 @@
 """Accuracy and loss of many models, on one test set or each on its own; over seeds."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -41,23 +42,15 @@ def evaluate(
     require(len(states) > 0, "states holds no model")
     known = len(y) == 0 or int(y.max()) < classes
     require(known, f"y has labels of more than {classes} classes")
-    with explained(model, states, x, y):
-        require(len(x) == len(y), f"{len(x)} samples, {len(y)} labels")
-        return _scores(model, states, x, y, classes)
-
-
-def _scores(
-    model: nn.Module, states: Tree, x: Tensor, y: Tensor, classes: int
-) -> Scores:
+    require(len(x) == len(y), f"{len(x)} samples, {len(y)} labels")
     net, rows = Network(model), len(next(iter(states.values())))
     at_once, slice_x = max(1, min(rows, MODELS_AT_ONCE)), 2048
     right = torch.zeros(rows, classes, dtype=torch.float64, device=x.device)
     loss = torch.zeros(rows, dtype=torch.float64, device=x.device)
     run = vmap(net, (0, None))
-    for r in range(0, rows, at_once):
-        group = take(states, slice(r, r + at_once))
-        for i in range(0, len(x), slice_x):
-            truth = y[i : i + slice_x]
+    for r, i in itertools.product(range(0, rows, at_once), range(0, len(x), slice_x)):
+        with explained(model, states, x, y):
+            group, truth = take(states, slice(r, r + at_once)), y[i : i + slice_x]
             out = run(group, x[i : i + slice_x])
             wide = truth.expand(len(out), -1)
             each = F.cross_entropy(out.flatten(0, 1), wide.flatten(), reduction="none")
@@ -93,19 +86,15 @@ def evaluate_own(
     ends = [int(end) for one in held for end in one.aminmax()]
     inside = not ends or (min(ends) >= 0 and max(ends) < len(x))
     require(bool(inside), f"lists must be samples from 0 to {len(x) - 1}")
-    with explained(model, states, x, y):
-        return _own(model, states, x, y, lists)
-
-
-def _own(model: nn.Module, states: Tree, x: Tensor, y: Tensor, lists: Lists) -> Own:
     right = torch.zeros(len(lists), dtype=torch.float64, device=x.device)
     loss = torch.zeros_like(right)
     run = vmap(Network(model))
     for rows, index, real in padded(lists, x.device):
-        out, truth = run(take(states, rows), x[index]), y[index]
-        each = F.cross_entropy(out.flatten(0, 1), truth.flatten(), reduction="none")
-        loss[rows] += (each.view_as(truth) * real).sum(1).to(loss.dtype)
-        right[rows] += ((out.argmax(-1) == truth) & real).sum(1)
+        with explained(model, states, x, y):
+            out, truth = run(take(states, rows), x[index]), y[index]
+            each = F.cross_entropy(out.flatten(0, 1), truth.flatten(), reduction="none")
+            loss[rows] += (each.view_as(truth) * real).sum(1).to(loss.dtype)
+            right[rows] += ((out.argmax(-1) == truth) & real).sum(1)
     held = torch.tensor([len(held) for held in lists], device=x.device)
     held = torch.where(held > 0, held, torch.nan)
     return Own(right / held, loss / held)

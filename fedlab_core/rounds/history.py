@@ -14,16 +14,16 @@ from fedlab_core.client.rule import ClientInput, Rule
 from fedlab_core.client.training import Training
 from fedlab_core.engine import Client, Trained
 from fedlab_core.engine.step import like
-from fedlab_core.errors import InputError, require
+from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
-from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
 
 # what a row of a history comes to have, besides what was counted in its round
 OWN = ("accuracy", "loss", "method", "seed")
+Keep = Literal["device", "host"]  # where clients' states wait for their next turn
 
 
 @renamed.fields(homes="group_of")
@@ -79,9 +79,7 @@ class Run:
     participants: Count | None = None
     observe: Callable[["Round"], dict] | None = None
     start: Tree | None = None
-    keep: Literal["device", "host"] = (
-        "device"  # where clients' states wait for their next turn, or "host"
-    )
+    keep: Keep = "device"
     judge_every: Count = 1  # rounds between tests; the last is always judged
 
     def __post_init__(self) -> None:
@@ -92,12 +90,8 @@ class Run:
             like(self.start, self.world.model.state_dict(), "start")
         if self.method.groups.fits:
             self.method.groups.fits(clients, asked or clients)
-        try:
-            self.method.weigh(Members.holding(self.world.counts))
-        except InputError:
-            raise
-        except Exception:  # they are not real members: round 1 will tell
-            return
+        if fits := getattr(self.method.weigh, "fits", None):
+            fits(self.world.counts)
 
 
 @renamed.fields(homes="group_of", nexts="servers", memory="kept")

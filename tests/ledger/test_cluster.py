@@ -288,11 +288,14 @@ def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
 @pytest.mark.parametrize(
     "more, said",
     [
-        ("--workers 0", "--workers: 1 to 1024, not '0'"),
-        ("--threads 0", "--threads: 1 to 1024, not '0'"),
+        ("--workers 0", "--workers: must be a whole number from 1 to 1024, not 0"),
+        ("--threads 0", "--threads: must be a whole number from 1 to 1024, not 0"),
         ("--engine local --address auto", "--address: only with --engine ray"),
         ("--engine local --workers 2", "--workers: only with --engine ray"),
-        ("--engine local --threads 0", "--threads: 1 to 1024, not '0'"),
+        (
+            "--engine local --threads 0",
+            "--threads: must be a whole number from 1 to 1024, not 0",
+        ),
     ],
 )
 def test_options_without_sense_are_refused(here, ray, capsys, more, said):
@@ -351,7 +354,7 @@ PLAYS = "sys.exit(__main__.main(sys.argv[1:]))"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not find_spec("ray"), reason="needs Ray")
+@pytest.mark.skipif(not find_spec("ray"), reason="needs Ray: pip install ray")
 def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     env = os.environ | {"PYTHONPATH": str(ROOT), "FEDLAB_PROGRESS": "0"}
     run = ["run", "made/table1", "--seeds", "0", "1", "--threads", "1"]

@@ -145,7 +145,7 @@ BAD = {
     "one": (["--row", "FedAvg"], "2 cells instead of one: FedAvg | one; FedAvg | last"),
     "several": (["--column", "one"], "--row, --column: 6 cells instead of one"),
     "none": (["--row", "x"], "--row, --column: no cell has both"),
-    "seed": (["--row", "alone", "--seed", "-1"], "--seed: 0 to 92233720368547"),
+    "seed": (["--row", "alone", "--seed", "-1"], "--seed: must be a whole number of 0"),
     "scale": (["--row", "alone", "--scale", "paper"], "no paper scale: too large"),
     "device": (["--row", "alone", "--device", "tpu"], "--device: cpu or cuda, not tpu"),
     "folder": (["--row", "alone", "--out", "no/m"], "--out: there is no folder"),

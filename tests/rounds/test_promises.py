@@ -1,6 +1,7 @@
 """What a method's hooks give back is looked at, and what is wrong has its name."""
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -220,3 +221,9 @@ def test_a_seed_is_one_number(small_data, seed):
             split(small_data.y_train, 2, seed=seed)
     with pytest.raises(InputError, match="seed must be a whole number"):
         fl.scenario(small_data, "iid", clients=2, seed=seed)
+
+
+def test_a_number_for_the_history_is_one_that_a_float_can_hold():
+    said = "ServerState: metrics must be a dict of a number, not {'far': 1000"
+    with pytest.raises(InputError, match=re.escape(said)):
+        fl.ServerState({}, metrics={"far": 10**400})
