@@ -110,7 +110,7 @@ class Store:
         each other are both kept, and reported. All files are changed, or none is.
         """
         for folder in others:
-            require(folder.is_dir(), f"merge: there is no folder {folder}")
+            require(os.path.isdir(folder), f"merge: there is no folder {folder}")
         stores = [Store(folder) for folder in others]
         names = sorted({path.name for store in stores for path in store.files()})
         with telling(self.folder):

@@ -60,7 +60,8 @@ def kind_of(hint: Any) -> Kind:
 
 def _whole(value: Any, sizes: Sizes) -> int:
     good = isinstance(value, Integral) and not isinstance(value, bool)
-    return int(value) if good else _no()
+    whole = int(value) if good else _no()
+    return whole if abs(whole) < 2**63 else _no(f"{shown(value)}, which is too large")
 
 
 def _measured(value: Any, sizes: Sizes) -> float:

@@ -1,9 +1,11 @@
 """Arguments of the command line: one clear line for what is wrong, nothing dropped."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn, get_args
 
 from fedlab_core.arguments.kinds import Unfit, kind_of
@@ -55,4 +57,5 @@ def as_note(message: Warning | str, *where: object, **more: object) -> None:
 
 def silence() -> None:
     """Let what is still to be printed go nowhere: nobody can take it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(io.UnsupportedOperation):  # of what is no file, as in a notebook
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Quantity
 from fedlab_core.engine.plan import Client
+from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, random_bits
-from fedlab_core.models.network import Network, explained
+from fedlab_core.models.network import Network, Samples, explained
 from fedlab_core.tree import Tree, stack, take, tree_map
 
 _SLICE, _DRAW = 2048, 4  # a key's use, beside those of `plan`
@@ -20,8 +21,8 @@ _SLICE, _DRAW = 2048, 4  # a key's use, beside those of `plan`
 def client_means(
     model: nn.Module,
     states: Tree,
-    x: Tensor,
-    y: Tensor,
+    x: Samples,
+    y: Samples,
     cohort: Sequence[Client],
     of: Quantity,
     batch: Count | None = None,
@@ -31,8 +32,12 @@ def client_means(
     `of` gives one value a sample, by name. With `batch`, the mean is over so many of
     a client's samples, drawn by its key.
     """
+    require(len(cohort) > 0, "cohort: nobody is there")
+    labels = not y.is_floating_point()
+    own = not getattr(of, "__module__", "").startswith("fedlab_core.")
+    require(labels or own, f"y must be labels, whole numbers, not {y.dtype}")
     net, rows = Network(model), []
-    with explained(model, states, x):
+    with explained(model, states, x, y if labels else None):
         for k, client in enumerate(cohort):
             mine = client.indices if batch is None else _some(client, batch)
             state, total = take(states, k), {}

@@ -19,7 +19,7 @@ Deviations from the paper:
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, float64
 
 from fedlab_core.arguments import NotNegative, Whole, checked
 from fedlab_core.client import Training
@@ -52,10 +52,8 @@ class Disco:
         self(Members.holding(counts))
 
     def __call__(self, members: Members) -> Tensor:
-        n = members.sizes.to(torch.float64) / members.sizes.sum()
-        goal = None
-        if self.target is not None:
-            goal = torch.tensor(self.target, dtype=torch.float64)
+        n = members.sizes.to(float64) / members.sizes.sum()
+        goal = None if self.target is None else torch.tensor(self.target, dtype=float64)
         d = discrepancy(members.counts, goal, self.metric)
         if self.normalise and d.sum() > 0:
             d = d / d.sum()

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from fedlab_core.arguments import Axes, Count, Stacked, Within, checked
 from fedlab_core.errors import require
-from fedlab_core.models.network import Network, Truth, explained
+from fedlab_core.models.network import Network, Samples, Truth, explained
 from fedlab_core.tree import Tree, take
 
 One = Annotated[np.ndarray | Tensor | Sequence[int], Axes("_", "whole", Within(0))]
@@ -36,13 +36,12 @@ class Scores:
 @checked
 @torch.no_grad()
 def evaluate(
-    model: nn.Module, states: Stacked, x: Tensor, y: Truth, classes: Count
+    model: nn.Module, states: Stacked, x: Samples, y: Truth, classes: Count
 ) -> Scores:
     """Score every row of a stacked tree on (x, y); one pass, in slices that fit."""
     require(len(states) > 0, "states holds no model")
     known = len(y) == 0 or int(y.max()) < classes
     require(known, f"y has labels of more than {classes} classes")
-    require(len(x) == len(y), f"{len(x)} samples, {len(y)} labels")
     net, rows = Network(model), len(next(iter(states.values())))
     at_once, slice_x = max(1, min(rows, MODELS_AT_ONCE)), 2048
     right = torch.zeros(rows, classes, dtype=torch.float64, device=x.device)
@@ -74,7 +73,7 @@ class Own:
 @checked
 @torch.no_grad()
 def evaluate_own(
-    model: nn.Module, states: Stacked, x: Tensor, y: Truth, lists: Lists
+    model: nn.Module, states: Stacked, x: Samples, y: Truth, lists: Lists
 ) -> Own:
     """Score row k of a stacked tree on the samples lists[k] of (x, y).
 

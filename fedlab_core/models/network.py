@@ -21,6 +21,7 @@ from fedlab_core.errors import InputError, require
 from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.tree import Tree
 
+Samples = Annotated[Tensor, Axes("samples ...", "any")]
 Truth = Annotated[Tensor, Axes("samples", "whole", Within(0))]
 # These draw from the global generator, or write their statistics in place.
 _REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)

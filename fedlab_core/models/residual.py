@@ -42,7 +42,7 @@ class Residual(nn.Module):
         stride = 1 if inside == outside else 2
         self.body = nn.Sequential(
             nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False),
-            made_by(lambda: norm(outside)),
+            made_by(partial(norm, outside)),
             nn.ReLU(),
             nn.Conv2d(outside, outside, 3, padding=1, bias=False),
             norm(outside),

@@ -5,6 +5,7 @@ features may end. All layers are drawn before the network is cut, so a seed give
 same numbers wherever that is.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_core.arguments import Within, checked
-from fedlab_core.errors import require
+from fedlab_core.errors import InputError, require
 
 Width = Annotated[int, Within(1, 2**16)]  # of a layer, a kernel, an image
 Shape = tuple[Width, ...]  # channels, height, width; or the length of a text
@@ -99,7 +100,12 @@ def needs(name: str, shape: Shape, least: int) -> None:
 
 @checked
 def made_by(make: Callable[[], nn.Module]) -> nn.Module:
-    """What `make` makes, which must be a module."""
+    """What `make` makes when called without anything, which must be a module."""
+    require(not isinstance(make, nn.Module), "make must make a network, not be one")
+    try:
+        inspect.signature(make).bind()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"make cannot be called as it will be: {error}") from None
     model = make()
     good = isinstance(model, nn.Module)
     require(good, f"a torch.nn.Module must be made, not {type(model).__name__}")

@@ -41,6 +41,8 @@ class Words(nn.Module):
         given = None if vectors is None else tuple(vectors.shape)
         fits = given in (None, size)
         require(fits, f"vectors must be {size}, not {given}")
+        if vectors is not None and not vectors.is_floating_point():
+            vectors = vectors.float()
         self.told = f"{vocabulary}, {width}"
         if not frozen:
             begin = torch.empty(size) if vectors is None else vectors

@@ -35,7 +35,7 @@ def natural(
     names, place, sizes = np.unique(owners, return_inverse=True, return_counts=True)
     able = np.flatnonzero(sizes >= min_size)
     if who is not None:
-        lost = sorted(set(who) - set(names[able].tolist()))
+        lost = sorted(set(who) - set(names[able].tolist()), key=str)
         few = f"of owner {lost[0]!r} there are fewer than {min_size}" if lost else ""
         require(not lost, f"{few} sample(s)")
         able = np.flatnonzero(np.isin(names, np.array(list(who))))

@@ -34,11 +34,7 @@ class Members:
 
 
 class Weigh(Protocol):
-    """How much each member counts: weights of 0 or more that sum to one.
-
-    A rule that cannot weigh everybody says so in a method `fits(counts)`, which is
-    asked of all clients' counts before the first round.
-    """
+    """Weights of 0 or more that sum to one; `fits(counts)`, if there, may refuse."""
 
     @property
     def name(self) -> str: ...
