@@ -23,13 +23,12 @@ import fedlab_core as fl
 from fedlab_core import tree
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
+from fedlab_ledger.verdict import OPPOSITE, SAME, UNDECIDED, judge_gain
 
 Place = Callable[[int], fl.World]  # the world of a seed
 Key = tuple[Any, str, int]  # place, arm and seed of a run
 
-# What a paired difference says of a claim. Every chapter's findings are these words.
-AGREES, OPPOSED, OPEN = "trend only", "opposite sign", "not resolved"
-GAIN, LOSS = "a gain", "a loss"
+GAIN, LOSS = "a gain", "a loss"  # where nothing is claimed, but what is decided
 
 # How a part of a real set is drawn: for training, for testing.
 PARTS = {
@@ -215,22 +214,22 @@ def pm(
 def side(values: Sequence[float] | np.ndarray) -> int:
     """1 or -1, the sign of a mean over seeds; 0 where its interval has zero in it.
 
-    One seed has no interval, and is on neither side.
+    By the rule of all verdicts: fewer than three seeds are on neither side.
     """
-    mean, half = mean_interval(np.asarray(values))
-    return int(np.sign(mean)) if abs(mean) > half else 0
+    return {SAME: 1, OPPOSITE: -1}.get(verdict(values), 0)
 
 
 def verdict(values: Sequence[float] | np.ndarray, sign: float = 1) -> str:
     """What a paired difference says of a claim that it has that sign."""
-    if not side(values):
-        return OPEN
-    return AGREES if side(values) * sign > 0 else OPPOSED
+    numbers = enumerate(np.asarray(values, float).tolist())
+    mine = {k: v if np.isfinite(v) else None for k, v in numbers}
+    theirs, claimed = dict.fromkeys(mine, 0.0), 1 if sign > 0 else -1
+    return judge_gain(mine, theirs, None, 0.0, sign=claimed, own_scale=False).word
 
 
 def effect(values: Sequence[float] | np.ndarray) -> str:
     """The same where nothing is claimed: a gain, a loss, or neither."""
-    return {1: GAIN, -1: LOSS, 0: OPEN}[side(values)]
+    return {1: GAIN, -1: LOSS, 0: UNDECIDED}[side(values)]
 
 
 @cache

@@ -199,11 +199,15 @@ def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> s
     )
 
 
-def framed(picture: str, caption: str | None = None) -> str:
-    """Markup of a picture in the book's frame, which scrolls sideways on a phone."""
+def framed(picture: str, caption: str | None = None, ran: str = "") -> str:
+    """Markup of a picture in the book's frame, which scrolls sideways on a phone.
+
+    `ran` says on what its numbers were measured, if the ledger has them.
+    """
     below = f"<figcaption>{plain(caption)}</figcaption>" if caption else ""
     inner = f'<div class="fl-scroll">{picture}</div>{below}'
-    return f'<figure class="fl-figure">{inner}</figure>'
+    on = f' data-ran="{html.escape(ran)}"' if ran else ""
+    return f'<figure class="fl-figure"{on}>{inner}</figure>'
 
 
 def plain(caption: str) -> str:
@@ -213,9 +217,9 @@ def plain(caption: str) -> str:
     return html.escape(caption)
 
 
-def show(fig: Figure, alt: str, caption: str | None = None) -> HTML:
+def show(fig: Figure, alt: str, caption: str | None = None, ran: str = "") -> HTML:
     """Display a figure: `alt` says what is drawn, `caption` what to see in it."""
-    return HTML(framed(svg(fig, alt), caption))
+    return HTML(framed(svg(fig, alt), caption, ran))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ book.cells(table)          # each with its verdict, at the largest scale there i
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +15,9 @@ from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Table
 from fedlab_ledger.claims import Claim, Judged, judged
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.show import Shown, counts, shown
+from fedlab_ledger.show import COMPARABLE, NOT_RUN, Shown, Status, counts, shown
 from fedlab_ledger.store import Store
 from fedlab_ledger.trace import different, lines_of
-from fedlab_ledger.verdict import NONE, WORDS
 
 RESULTS = Path("results") / "ledger"
 NAMES = {
@@ -53,7 +53,7 @@ class Book:
     def cells(self, table: Table) -> list[Shown]:
         """A table's cells with their verdicts, at the largest scale measured."""
         if table.path not in self._kept:
-            self._kept[table.path] = shown(table, self.tables, self.found)
+            self._kept[table.path] = shown(table, self.found)
         return self._kept[table.path]
 
     def lines(self, s: Shown) -> list[Line]:
@@ -61,8 +61,8 @@ class Book:
         return lines_of(s.cell, s.scale, self.found)
 
     def measured(self, table: Table) -> list[Shown]:
-        """Those of a table's cells that say something: smoke tests do not."""
-        return [s for s in self.cells(table) if s.verdict.n and s.scale != "tiny"]
+        """Those of a table's cells that were run; smoke tests do not count."""
+        return [s for s in self.cells(table) if s.status != NOT_RUN]
 
     def done(self, tables: Sequence[Table]) -> dict[str, tuple[int, int]]:
         """By scale, how many cells were measured and how many could be."""
@@ -74,10 +74,14 @@ class Book:
             both[scale] = (there, len(can))
         return both
 
+    def counts(self, tables: Sequence[Table]) -> dict[Status, int]:
+        """How many cells were measured, beside what: together they are all."""
+        return counts([s for t in tables for s in self.cells(t)])
+
     def verdicts(self, tables: Sequence[Table]) -> dict[str, int]:
-        """How many cells have each verdict."""
-        each = [counts(self.cells(t)) for t in tables]
-        return {w: sum(c[w] for c in each) for w in WORDS}
+        """How many of the comparable cells have each verdict."""
+        cells = (s for t in tables for s in self.cells(t))
+        return dict(Counter(s.word for s in cells if s.status == COMPARABLE))
 
     def claimed(self, paper: str, tables: Sequence[str] = ()) -> list[Judged]:
         """The verdicts on a paper's claims, or on those drawn from some tables."""
@@ -99,7 +103,7 @@ class Book:
     def gaps(self, paper: str, most: int = 3) -> list[Shown]:
         """The cells at the paper's scale that are furthest off, in tolerances."""
         cells = [s for t in self.of(paper) for s in self.measured(t)]
-        off = [s for s in cells if s.scale == "paper" and distance(s) > 1]
+        off = [s for s in cells if s.status == COMPARABLE and distance(s) > 1]
         return sorted(off, key=distance, reverse=True)[:most]
 
 
@@ -144,10 +148,10 @@ def grouped(cells: Sequence[Shown]) -> dict[str, list[tuple[str, Shown]]]:
 
 
 def reasons(cells: Sequence[Shown]) -> dict[str, int]:
-    """Why cells have no verdict, and how many of them."""
+    """Why cells were not run at their paper's scale, and how many of them."""
     why: dict[str, int] = {}
     for s in cells:
-        if s.verdict.word == NONE:
+        if s.status != COMPARABLE:
             said = s.cell.lacks if "paper" not in s.cell.settings else s.verdict.why
             why[said] = why.get(said, 0) + 1
     return why

@@ -3,16 +3,31 @@
 A claim is judged by seeds that both cells were played with, at one scale.
 """
 
+import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Cell, Scale
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge_gain
+from fedlab_ledger.ran import ran_on
+from fedlab_ledger.verdict import (
+    CHANCE,
+    LEAST,
+    NONE,
+    OPPOSITE,
+    SAME,
+    WORDS,
+    Verdict,
+    counting,
+    judge_gain,
+)
+
+_LETTERS = {"α": "alpha", "β": "beta", "γ": "gamma", "λ": "lambda", "ρ": "rho"}
 
 
 @checked
@@ -22,7 +37,8 @@ class Claim:
 
     The gain is the difference of the cells' numbers in the paper; `said` is the gain
     where the paper gives that and not the numbers. Without either, only the sign is
-    claimed. `tolerance` is in the cells' unit; `seeds` are those that count, or all.
+    claimed. `tolerance` is in the cells' unit. `seeds` are for a search that plays
+    others than the rule has.
     """
 
     paper: str
@@ -53,6 +69,13 @@ class Claim:
         return f"{self.paper}/{self.name}"
 
     @property
+    def slug(self) -> str:
+        """The claim in an address: lower letters, digits and dashes."""
+        text = re.sub(r"(?<=\w)\+", " plus", self.path.lower())
+        text = "".join(_LETTERS.get(c, c) for c in text)
+        return re.sub(r"[^a-z0-9.]+", "-", text).strip("-")
+
+    @property
     def gain(self) -> float | None:
         """The paper's gain, if it gives one."""
         a, b = self.cell.paper_value, self.beside.paper_value
@@ -63,26 +86,75 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with what was found, at one scale ("-": at none)."""
+    """A claim with what was found, at one scale ("-": at none).
+
+    `mine` and `theirs` are the lines of both sides, by seed, that counted.
+    """
 
     claim: Claim
     scale: str
     verdict: Verdict
+    mine: dict[int, Line]
+    theirs: dict[int, Line]
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether it was judged on something else than what the paper had."""
+        return self.scale not in ("paper", "-")
+
+    @property
+    def word(self) -> str:
+        """The verdict; that of a stand-in says so."""
+        judged_ = self.verdict.word != NONE
+        return f"{self.verdict.word}{' on a stand-in' * (self.stand_in and judged_)}"
+
+    @property
+    def ran_on(self) -> str:
+        """Data, network, clients, rounds and seeds; nothing where nothing was run."""
+        if self.scale not in self.claim.cell.settings:
+            return ""
+        n = self.verdict.n + self.verdict.lost
+        seeds = "1 seed" if n == 1 else f"{n} seeds"
+        return f"{ran_on(self.claim.cell.settings[self.scale])}, {seeds}"
+
+    @property
+    def lost(self) -> str:
+        """Why seeds have no number, if some have none."""
+        both = self.mine.keys() & self.theirs.keys()
+        bad = [k for k in both if None in (v["value"] for v in self._pair(k))]
+        diverged = [k for k in bad if any(v["diverged"] for v in self._pair(k))]
+        said = [f"{len(diverged)} diverged"] * bool(diverged)
+        far = len(bad) - len(diverged)
+        said += [f"{far} never came as far"] * bool(far)
+        return ", ".join(said)
+
+    def _pair(self, seed: int) -> tuple[Line, Line]:
+        return self.mine[seed], self.theirs[seed]
+
+    @property
+    def experiment(self) -> tuple:
+        """What was found on both sides: the same for claims of one and the same run."""
+        sides = (sorted(side.items()) for side in (self.mine, self.theirs))
+        return tuple(
+            tuple((k, v["value"], tuple(v["curve"])) for k, v in side) for side in sides
+        )
 
 
 @checked
 def judged(
     claims: Iterable[Claim], found: Found, scale: Scale | None = None
 ) -> list[Judged]:
-    """Every claim with its verdict, at that scale or the largest with a common seed."""
+    """Every claim with its verdict, at that scale or the largest that can decide."""
     return [_judged(claim, found, scale or _scale(claim, found)) for claim in claims]
 
 
 def _scale(claim: Claim, found: Found) -> str:
-    for scale in reversed(SCALES):
-        mine, theirs = (_values(claim, c, found, scale) for c in claim.sides)
-        if mine.keys() & theirs.keys():
-            return scale
+    """The largest scale with enough seeds on both sides, or else with any."""
+    for least in (LEAST, 1):
+        for scale in reversed(SCALES):
+            mine, theirs = (lines_by_seed(claim, c, found, scale) for c in claim.sides)
+            if len(mine.keys() & theirs.keys()) >= least and scale != "tiny":
+                return scale
     return "-"
 
 
@@ -92,40 +164,121 @@ def lines_by_seed(
     """What was measured of one of a claim's cells, with the seeds that count."""
     if scale not in cell.settings:
         return {}
-    lines, wanted = found.of(cell.key(scale)), claim.seeds
-    return {k: v for k, v in lines.items() if wanted is None or k in wanted}
-
-
-def _values(
-    claim: Claim, cell: Cell, found: Found, scale: str
-) -> dict[int, float | None]:
-    lines = lines_by_seed(claim, cell, found, scale)
-    return {k: line["value"] for k, line in lines.items()}
+    lines = found.of(cell.key(scale))
+    wanted = counting(scale, lines) if claim.seeds is None else claim.seeds
+    return {k: v for k, v in lines.items() if k in wanted}
 
 
 def _judged(claim: Claim, found: Found, scale: str) -> Judged:
-    mine, theirs = (_values(claim, c, found, scale) for c in claim.sides)
-    if not mine.keys() & theirs.keys():
-        why = "no seed that both were played with"
-        return Judged(claim, scale, Verdict(NONE, why))
+    mine, theirs = (lines_by_seed(claim, c, found, scale) for c in claim.sides)
+    if scale == "tiny":
+        verdict = Verdict(NONE, "tiny runs show that it works, nothing else")
+        return Judged(claim, scale, verdict, mine, theirs)
     gain = 0.0 if claim.sign == 0 else claim.gain
-    sign, limit = claim.sign, claim.tolerance
-    verdict = judge_gain(mine, theirs, gain, limit, scale=scale, sign=sign)
-    return Judged(claim, scale, verdict)
+    verdict = judge_gain(
+        _values(mine),
+        _values(theirs),
+        gain,
+        claim.tolerance,
+        sign=claim.sign,
+        own_scale=scale == "paper",
+    )
+    return Judged(claim, scale, verdict, mine, theirs)
+
+
+def _values(lines: dict[int, Line]) -> dict[int, float | None]:
+    return {k: line["value"] for k, line in lines.items()}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What many verdicts come to: claims of one and the same run count once."""
+
+    claims: int
+    runs: int  # different experiments among those that were judged
+    words: dict[str, int]  # of the different ones
+    by_chance: float  # how many of them no difference at all would give, to each side
+
+    @property
+    def many(self) -> str:
+        """How many claims there are, and how many different ones were judged."""
+        claims = "1 claim" if self.claims == 1 else f"{self.claims} claims"
+        return f"{claims}, {self.runs} different experiments"
+
+    @property
+    def text(self) -> str:
+        """The counts in a line."""
+        said = ", ".join(f"{n} {word}" for word, n in self.words.items() if n)
+        return f"{self.many}: {said or 'none judged'}"
+
+
+def tally(rows: Sequence[Judged]) -> Tally:
+    """The verdicts counted, each experiment once."""
+    once = {row.experiment: row for row in rows if row.verdict.word != NONE}
+    words: dict[str, int] = {}
+    for base in WORDS[:-1]:
+        for stand_in in (False, True):
+            mine = [r for r in once.values() if r.verdict.word == base]
+            mine = [r for r in mine if r.stand_in == stand_in]
+            if mine:
+                words[mine[0].word] = len(mine)
+    able = sum(r.claim.sign != 0 and r.verdict.n >= LEAST for r in once.values())
+    if waiting := len(rows) - sum(r.verdict.word != NONE for r in rows):
+        words[NONE] = waiting
+    return Tally(len(rows), len(once), words, CHANCE * able)
 
 
 def as_text(rows: list[Judged]) -> str:
-    """Three lines a claim, and what the verdicts come to."""
+    """Four lines a claim, and what the verdicts come to."""
     text = []
     for row in rows:
         claim, v = row.claim, row.verdict
         gain = "" if claim.gain is None else f", by {claim.gain:+.4g} {claim.cell.unit}"
-        seeds = f"{row.scale}, {v.n} seed{'' if v.n == 1 else 's'}"
-        text += [
-            f"{claim.path}: {v.word} ({seeds})",
-            f"  claim: {claim.sentence}{gain}",
-            f"  here: {v.why}",
-        ]
-    counts = {word: sum(row.verdict.word == word for row in rows) for word in WORDS}
-    said = ", ".join(f"{n} {word}" for word, n in counts.items() if n) or "none"
-    return "\n".join([*text, f"{len(rows)} claims: {said}"]) + "\n"
+        text += [f"{claim.path}: {row.word}", f"  claim: {claim.sentence}{gain}"]
+        if row.ran_on:
+            text.append(f"  ran on: {row.ran_on}")
+        text.append(f"  here: {v.why}{f' ({row.lost})' * bool(row.lost)}")
+    total = tally(rows)
+    text.append(total.text)
+    if total.by_chance:
+        chance = f"{total.by_chance:.1f}"
+        text.append(
+            f"by chance alone, without any difference, {chance} would come out as "
+            f"“{SAME}” and {chance} as “{OPPOSITE}”"
+        )
+    return "\n".join(text) + "\n"
+
+
+def as_json(rows: list[Judged]) -> str:
+    """Everything that is known of each claim, as a list of records."""
+    return json.dumps([_record(row) for row in rows], indent=1, ensure_ascii=False)
+
+
+def _record(row: Judged) -> dict[str, Any]:
+    claim, v = row.claim, row.verdict
+    about: dict[str, Any] = {"id": claim.slug, "paper": claim.paper, "name": claim.name}
+    about |= {"claim": claim.sentence, "where": claim.cell.where}
+    about |= {"sign": claim.sign, "unit": claim.cell.unit, "metric": claim.cell.metric}
+    about |= {"paper_gain": _finite(claim.gain), "tolerance": claim.tolerance}
+    about |= {"scale": row.scale, "stand_in": row.stand_in, "ran_on": row.ran_on}
+    about |= {"verdict": v.word, "why": v.why, "seeds": v.n, "lost": row.lost}
+    about |= {"mean": _finite(v.mean), "half_width": _finite(v.half)}
+    about |= {"would_be_seen": _finite(v.seen)}
+    sides = zip(("a", "b"), claim.sides, (row.mine, row.theirs), strict=True)
+    for name, cell, lines in sides:
+        about[name] = {
+            "table": f"{cell.paper}/{cell.table}",
+            "row": cell.row,
+            "column": cell.column,
+            "paper": cell.paper_value,
+            "key": cell.key(row.scale) if row.scale in cell.settings else None,
+            "values": {str(k): line["value"] for k, line in sorted(lines.items())},
+        }
+    return about
+
+
+def _finite(value: float | None) -> float | None:
+    """A number as JSON has it, without the last digits that no run determines."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.10g}")

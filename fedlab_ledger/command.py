@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,8 +22,16 @@ from fedlab_ledger.cluster import Crew, quiet
 from fedlab_ledger.export import export
 from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.options import USUAL, add_verbs
-from fedlab_ledger.player import Fault, play_all
-from fedlab_ledger.show import as_csv, as_html, as_latex, as_text, shown
+from fedlab_ledger.player import Fault, commit, play_all
+from fedlab_ledger.show import (
+    STATUSES,
+    as_csv,
+    as_html,
+    as_latex,
+    as_text,
+    counts,
+    shown,
+)
 from fedlab_ledger.store import Store
 from fedlab_ledger.terminal import fitting, note, say
 from fedlab_ledger.work import Job, jobs
@@ -56,7 +65,8 @@ def _claims(args: argparse.Namespace) -> int:
     wanted = _claimed(args.paper)
     _, found = _read(args)
     rows = claims_of.judged(wanted, found, args.scale)
-    say(*claims_of.as_text(rows).splitlines())
+    text = claims_of.as_json(rows) if args.json else claims_of.as_text(rows)
+    say(*text.splitlines())
     return 0
 
 
@@ -107,14 +117,15 @@ def _read(args: argparse.Namespace) -> tuple[Store, Found]:
 
 def _tables(args: argparse.Namespace) -> int:
     _, found = _read(args)
-    lines = [("table", "cells", *SCALES, "what it is")]
+    lines: list[tuple[str, ...]] = [("table", "cells", *STATUSES, "what it is")]
+    total: Counter[str] = Counter()
     for table in declared().values():
-        done = []
-        for scale in SCALES:
-            can = [c for c in table.cells if scale in c.settings]
-            there = sum(bool(found.of(c.key(scale))) for c in can)
-            done.append(f"{there}/{len(can)}")
-        lines.append((table.path, str(len(table.cells)), *done, table.title))
+        done = counts(shown(table, found))
+        total.update(done)
+        each = (str(n or "-") for n in done.values())
+        lines.append((table.path, str(len(table.cells)), *each, table.title))
+    every = (str(total[status]) for status in STATUSES)
+    lines.append(("all", str(total.total()), *every, ""))
     wide = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     for line in lines:
         pairs = zip(line, wide, strict=True)
@@ -133,7 +144,7 @@ def _show(args: argparse.Namespace) -> int:
             require(path not in out.values(), f"--{kind}: {path} is asked for twice")
             out[kind] = path
     _, found = _read(args)
-    cells = shown(table, tables, found, args.scale)
+    cells = shown(table, found, args.scale)
     for kind, path in out.items():
         with replacing(path) as file:
             file.write(_WRITERS[kind](table, cells).encode())
@@ -169,6 +180,9 @@ def _run(args: argparse.Namespace) -> int:
     said = " that a claim compares" if args.claims else ""
     require(bool(cells), f"--row, --column: no cell{said} has both")
     crew = _crew(args, device)
+    sound = args.uncommitted or not commit().endswith("+")
+    text = f"files differ from commit {commit()[:-1]}, which lines would name"
+    require(sound, f"{text}: commit them, or --uncommitted")
     store, found = _read(args)
     waiting = jobs(cells, args.scale, args.seeds, found)
     if waiting:

@@ -46,7 +46,8 @@ def add_verbs(verbs) -> None:
     )
     claims = verbs.add_parser("claims", help="what the papers claim, and what is found")
     claims.add_argument("paper", nargs="?", help="only of this one: feddisco, ...")
-    claims.add_argument("--scale", choices=SCALES, help="(the largest that was run)")
+    claims.add_argument("--scale", choices=SCALES, help="(the largest that can decide)")
+    claims.add_argument("--json", action="store_true", help="everything, as JSON")
     run, out = _add_run(verbs), _add_export(verbs)
     merge = verbs.add_parser("merge", help="take over the lines of other ledgers")
     merge.add_argument("folder", nargs="+", help="a folder of results")
@@ -72,6 +73,8 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     add("--row", help="only this row, or the rows whose name contains this")
     add("--column", help="only this column, or those whose name contains this")
     add("--claims", action="store_true", help="only cells that a claim compares")
+    text = "store lines although files differ from the commit: marked by a plus"
+    add("--uncommitted", action="store_true", help=text)
     add("--engine", choices=("local", "ray"), default="local", help="where (local)")
     add("--address", help="ray: of the cluster, or auto (one begun here, for this run)")
     text = "ray: jobs at a time (what fits)"

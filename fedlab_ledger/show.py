@@ -5,16 +5,21 @@ import html
 import io
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from fedlab_core.arguments import checked
 from fedlab_ledger.cells import SCALES, Cell, Scale, Table
-from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.verdict import NONE, WORDS, Verdict, judge
+from fedlab_ledger.lines import Found
+from fedlab_ledger.ran import ran_on
+from fedlab_ledger.verdict import NONE, Verdict, counting, judge
 
 Tables = Mapping[str, Table]
-NO_VERDICT = "no verdict"  # measured, and nothing follows about the paper's number
+# Whether a cell was measured, and whether that can be laid beside the paper's number.
+Status = Literal["comparable", "on a stand-in", "not comparable", "not run"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+COMPARABLE, STAND_IN, APART, NOT_RUN = STATUSES
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,27 @@ class Shown:
         return f"{v.mean:.{digits}f} ± {v.half:.{digits}f}"
 
     @property
+    def status(self) -> Status:
+        """Measured beside the paper's number, on a stand-in, beside none, or not."""
+        if self.verdict.word == NONE:
+            return NOT_RUN
+        if self.cell.paper_value is None:
+            return APART
+        return COMPARABLE if self.scale == "paper" else STAND_IN
+
+    @property
     def word(self) -> str:
-        """The verdict, which on a cell that was run is never "not attempted"."""
-        ran = bool(self.device)
-        return NO_VERDICT if ran and self.verdict.word == NONE else self.verdict.word
+        """The verdict where there can be one, else the status."""
+        return self.verdict.word if self.status == COMPARABLE else self.status
+
+    @property
+    def ran_on(self) -> str:
+        """Data, network, clients, rounds and seeds; nothing where nothing was run."""
+        if self.status == NOT_RUN:
+            return ""
+        n = self.verdict.n + self.verdict.lost
+        seeds = "1 seed" if n == 1 else f"{n} seeds"
+        return f"{ran_on(self.cell.settings[self.scale])}, {seeds}"
 
     @property
     def theirs(self) -> str:
@@ -51,7 +73,7 @@ class Shown:
 
 
 def best_scale(cell: Cell, found: Found) -> str:
-    """The largest scale at which anything was measured."""
+    """The largest scale at which anything was measured that says something."""
     for scale in reversed(SCALES):
         if scale in cell.settings and found.of(cell.key(scale)):
             return scale
@@ -59,66 +81,57 @@ def best_scale(cell: Cell, found: Found) -> str:
 
 
 @checked
-def shown(
-    table: Table, tables: Tables, found: Found, scale: Scale | None = None
-) -> list[Shown]:
+def shown(table: Table, found: Found, scale: Scale | None = None) -> list[Shown]:
     """Every cell of a table with its verdict, at that scale or the largest there is."""
-    return [_shown(cell, tables, found, scale) for cell in table.cells]
+    return [_shown(cell, found, scale) for cell in table.cells]
 
 
-def _shown(cell: Cell, tables: Tables, found: Found, scale: str | None) -> Shown:
+def _shown(cell: Cell, found: Found, scale: str | None) -> Shown:
     at = scale or best_scale(cell, found)
     if at not in cell.settings:
         return Shown(cell, at, Verdict(NONE, cell.lacks or "not run yet"))
     lines = found.of(cell.key(at))
-    beside = beside_of(cell, tables)
-    over = None
-    if beside is not None and at in beside.settings:
-        over = _values(found.of(beside.key(at)))
-    verdict = judge(
-        _values(lines),
-        cell.paper_value,
-        cell.tolerance,
-        scale=at,
-        better=cell.better,
-        over=over,
-        paper_over=None if beside is None else beside.paper_value,
-    )
-    seconds = sum(line["seconds"] for line in lines.values())
-    device = ", ".join(sorted({line["device"] for line in lines.values()}))
+    mine = {k: lines[k] for k in counting(at, lines)}
+    values = {seed: line["value"] for seed, line in mine.items()}
+    verdict = Verdict(NONE, "tiny runs show that it works, nothing else")
+    if at != "tiny" or not lines:
+        own = at == "paper"
+        verdict = judge(values, cell.paper_value, cell.tolerance, own_scale=own)
+    seconds = sum(line["seconds"] for line in mine.values())
+    device = ", ".join(sorted({line["device"] for line in mine.values()}))
     return Shown(cell, at, verdict, seconds, device)
 
 
-def beside_of(cell: Cell, tables: Tables) -> Cell | None:
-    """The cell that the paper shows it beside."""
-    if cell.over is None:
-        return None
-    table, row = cell.over
-    return tables[f"{cell.paper}/{table}"].at(row, cell.column)
+def counts(cells: Sequence[Shown]) -> dict[Status, int]:
+    """How many cells have each status: together they are all."""
+    return {status: sum(s.status == status for s in cells) for status in STATUSES}
 
 
-def _values(lines: Mapping[int, Line]) -> dict[int, float | None]:
-    return {seed: line["value"] for seed, line in lines.items()}
+def summed(cells: Sequence[Shown]) -> str:
+    """The statuses in a line, with the verdicts of those that are comparable."""
+    words = Counter(s.word for s in cells if s.status == COMPARABLE)
+    verdicts = ", ".join(f"{n} {word}" for word, n in words.items())
+    said = [
+        f"{n} {status}" + f" ({verdicts})" * (status == COMPARABLE)
+        for status, n in counts(cells).items()
+        if n
+    ]
+    return ", ".join(said) or "no cell"
 
 
-def counts(cells: list[Shown]) -> dict[str, int]:
-    """How many cells have each verdict."""
-    return {w: sum(s.verdict.word == w for s in cells) for w in WORDS}
-
-
-_HEAD = ("row", "column", "unit", "paper", "ours", "seeds", "scale", "verdict")
+_HEAD = ("row", "column", "unit", "paper", "ours", "verdict", "ran on")
 
 
 def _line(s: Shown) -> tuple[str, ...]:
-    c, v = s.cell, s.verdict
-    return (c.row, c.column, c.unit, s.theirs, s.ours, str(v.n), s.scale, s.word)
+    c = s.cell
+    return (c.row, c.column, c.unit, s.theirs, s.ours, s.word, s.ran_on)
 
 
 def as_text(table: Table, cells: list[Shown]) -> str:
     """One line a cell, and what the verdicts come to."""
     lines = [_HEAD, *map(_line, cells)]
     wide = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
-    right = {_HEAD.index(n) for n in ("paper", "ours", "seeds")}
+    right = {_HEAD.index(n) for n in ("paper", "ours")}
     text = [f"{table.path}: {table.title}"]
     for line in lines:
         parts = [
@@ -126,10 +139,8 @@ def as_text(table: Table, cells: list[Shown]) -> str:
             for i, (v, w) in enumerate(zip(line, wide, strict=True))
         ]
         text.append("  ".join(parts).rstrip())
-    words = Counter(s.word for s in cells)
-    said = ", ".join(f"{words[w]} {w}" for w in (*WORDS, NO_VERDICT) if words[w])
     hours = sum(s.seconds for s in cells) / 3600
-    text.append(f"{len(cells)} cells: {said}; {hours:.2f} device hours")
+    text.append(f"{len(cells)} cells: {summed(cells)}; {hours:.2f} device hours")
     return "\n".join(text) + "\n"
 
 
@@ -137,14 +148,15 @@ def as_csv(table: Table, cells: list[Shown]) -> str:
     """One line a cell, with everything that is known of it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    more = ("mean", "half_width", "metric", "tolerance", "why", "where", "reading")
-    writer.writerow(["table", *_HEAD, *more, "seconds", "device"])
+    more = ("status", "scale", "seeds", "lost", "mean", "half_width", "metric")
+    more += ("tolerance", "why", "where", "reading", "seconds", "device")
+    writer.writerow(["table", *_HEAD, *more])
     for s in cells:
         c, v = s.cell, s.verdict
-        numbers = ["" if math.isnan(x) else repr(x) for x in (v.mean, v.half)]
-        rest = [c.metric, c.tolerance, v.why, c.where, c.reading]
-        rest += [round(s.seconds, 3), s.device]
-        writer.writerow([table.path, *_line(s), *numbers, *rest])
+        numbers = ["" if math.isnan(x) else f"{x:.10g}" for x in (v.mean, v.half)]
+        rest = [s.status, s.scale, v.n, v.lost, *numbers, c.metric, c.tolerance]
+        rest += [v.why, c.where, c.reading, round(s.seconds, 3), s.device]
+        writer.writerow([table.path, *_line(s), *rest])
     return out.getvalue()
 
 
@@ -173,7 +185,7 @@ def _place(s: Shown | None) -> str:
         return "<td></td>"
     esc, kind = html.escape, s.word.replace(" ", "-")
     why = esc(f"{s.verdict.why}. {s.cell.reading}".strip(), quote=True)
-    said = f"{s.scale}, {s.verdict.n} seeds: {s.word}"
+    said = f"{s.word}: {s.ran_on}" if s.ran_on else s.word
     return (
         f'<td class="{kind}" title="{why}">{esc(s.theirs)} | {esc(s.ours)}'
         f"<br><small>{esc(said)}</small></td>"
@@ -203,19 +215,30 @@ def _tex(text: str) -> str:
 
 
 def as_latex(table: Table, cells: list[Shown]) -> str:
-    """The paper's layout: its number / ours (scale, seeds)."""
+    """The paper's layout: its number / ours, and below on what ours ran."""
     grid = _grid(table, cells)
-    lines = [r"\begin{tabular}{l" + "r" * len(table.columns) + "}", r"\hline"]
+    marks = {text: i for i, text in enumerate(_on(cells), start=1)}
+    wide = 1 + len(table.columns)
+    lines = [r"\begin{tabular}{l" + "r" * (wide - 1) + "}", r"\hline"]
     lines.append(" & ".join(["", *map(_tex, table.columns)]) + r" \\ \hline")
     for row in table.rows:
         parts = [_tex(row)]
         for column in table.columns:
             s = grid.get((row, column))
-            text = "" if s is None else f"{s.theirs} / {s.ours}"
-            if s is not None and s.verdict.n:
-                text += f" ({s.scale}, {s.verdict.n})"
-            parts.append(_tex(text))
+            text = "" if s is None else _tex(f"{s.theirs} / {s.ours}")
+            if s is not None and s.ran_on:
+                text += f"$^{{{marks[s.ran_on]}}}$"
+            parts.append(text)
         lines.append(" & ".join(parts) + r" \\")
-    lines += [r"\hline", r"\end{tabular}"]
-    about = f"% {table.path}: {table.title}: paper / ours (scale, seeds)"
+    lines.append(r"\hline")
+    for text, i in marks.items():
+        said = f"$^{{{i}}}$ ours: {_tex(text)}"
+        lines.append(rf"\multicolumn{{{wide}}}{{l}}{{{said}}} \\")
+    lines.append(r"\end{tabular}")
+    about = f"% {table.path}: {table.title}: paper / ours"
     return "\n".join([about, *lines]) + "\n"
+
+
+def _on(cells: Sequence[Shown]) -> list[str]:
+    """What the cells were run on, each once."""
+    return list(dict.fromkeys(s.ran_on for s in cells if s.ran_on))

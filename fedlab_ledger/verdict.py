@@ -1,67 +1,76 @@
-"""What a number of ours says about the paper's: the rule, in one place.
+"""What our numbers say about a paper's: the rule of all verdicts, in one place.
 
-Fixed before anything is run, with each cell's tolerance:
+A claim says that one setting does better than another, worse, or as well. Each seed
+plays both; what is judged is the mean of the seeds' differences with its 95 % t
+interval. Everything else is fixed before a run: the claim's tolerance, and the seeds,
+0 to 7 at the small scale, all that there are, three at least, at the paper's.
 
-- "not attempted": no number, only tiny ones, or too few to say anything;
-- "reproduced": at the paper's scale, 3 seeds or more, their mean within the tolerance;
-- "better than paper": the same, but every seed is better by more than the tolerance;
-- "trend only": who is ahead of whom holds, but the size does not, or the scale is
-  reduced, or there are fewer than 3 seeds; or the mean is too far off while some seed
-  is not;
-- "not reproduced": 3 seeds or more, and neither the size nor the trend holds.
+- "matches the paper": at the paper's own scale, the interval lies on the claimed side
+  of zero, and the size fits: the mean is within the tolerance of the paper's
+  difference, and the interval at most two tolerances to either side;
+- "same direction": the interval lies on the claimed side of zero;
+- "undecided": the interval contains zero, or there are fewer than three seeds; then it
+  is said which difference would have been seen, four times in five;
+- "opposite": the interval lies on the other side of zero;
+- "as good as": of a claim of no difference, the whole interval is within the tolerance
+  on both sides of zero; it is "opposite" if the whole interval is outside.
 
-A trend, "A beats B", is a difference paired by seed. It holds if it has the paper's
-sign in every seed, or if its 95 % t interval lies on that side of zero; it is
-reproduced only if the interval does.
+On other data, or with another network or fewer rounds than the paper's, a word is about
+that stand-in, and it is said so: a stand-in cannot match the paper, nor fail to.
+
+A number alone is judged at the paper's scale only: it "matches the paper" if its size
+fits, by three seeds or more; it "differs" if its interval, with the tolerance on both
+sides, leaves the paper's number out; else it is undecided. On a stand-in, or where the
+paper prints no number, it has no verdict.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
-from fedlab_core.arguments import Measured, NotNegative, checked
+from fedlab_core.arguments import Measured, NotNegative, Whole, checked
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
 
-REPRODUCED = "reproduced"
-TREND = "trend only"
-NOT = "not reproduced"
-BETTER = "better than paper"
-NONE = "not attempted"
-WORDS = (REPRODUCED, BETTER, TREND, NOT, NONE)
-SEEDS = 3
+Word = Literal[
+    "matches the paper", "same direction", "undecided", "opposite", "as good as",
+    "differs", "no verdict", "not run",
+]  # fmt: skip
+WORDS: tuple[Word, ...] = get_args(Word)
+MATCHES, SAME, UNDECIDED, OPPOSITE, AS_GOOD, DIFFERS, NO_VERDICT, NONE = WORDS
+LEAST = 3  # seeds, for any other word than "undecided"
+CHANCE = 0.025  # how often no difference at all looks like one, to either side
 _ROUNDING = 1e-9
 
 Seeds = Mapping[int, float | None]  # one number a seed; None where a run has none
+Sign = Literal[-1, 0, 1]
 
 
 @checked
 @dataclass(frozen=True)
 class Verdict:
-    """One of `WORDS`, and why; `mean` and `half` of the 95 % interval of n seeds."""
+    """A word, and why; `mean` and `half` of the 95 % interval of n seeds.
 
-    word: str
+    `lost` seeds gave no number: they diverged, or never came as far as was asked.
+    `seen` is the difference that would have been seen four times in five.
+    """
+
+    word: Word
     why: str
     mean: Measured = float("nan")
     half: Measured = float("nan")
-    n: int = 0
+    n: Whole = 0
+    lost: Whole = 0
+    seen: Measured = float("nan")
 
 
-def _numbers(values: Seeds) -> np.ndarray:
-    return np.array([v for _, v in sorted(values.items()) if v is not None], float)
-
-
-def _sum_up(x: np.ndarray) -> tuple[float, float, int]:
-    if len(x) == 0:
-        return float("nan"), float("nan"), 0
-    mean, half = mean_interval(x)
-    return float(mean), float(half), len(x)
-
-
-def _many(n: int) -> str:
-    return "1 seed" if n == 1 else f"{n} seeds"
+def counting(scale: str, found: Mapping[int, object]) -> list[int]:
+    """Which of the seeds that were played count, at that scale."""
+    return [seed for seed in sorted(found) if scale == "paper" or seed < 8]
 
 
 @checked
@@ -71,40 +80,47 @@ def judge_gain(
     paper_gain: float | None,
     tolerance: NotNegative,
     *,
-    scale: str = "paper",
-    sign: Literal[-1, 0, 1] | None = None,
+    sign: Sign | None = None,
+    own_scale: bool = True,
 ) -> Verdict:
-    """Whether A beats B as the paper says, by seeds that both were played with.
+    """What the seeds that played both A and B say of the paper's A - B.
 
-    `paper_gain` is the paper's A - B: with a sign, that is to be found; with 0, a tie,
-    no difference beyond the tolerance. Without a number, `sign` says what is claimed.
+    `sign` is what is claimed, if not that of the paper's number; `own_scale` is whether
+    this is the paper's own data, network and length.
     """
     require(paper_gain is not None or sign is not None, "a gain, or at least its sign")
-    both = [k for k in mine if k in theirs]
-    pairs = {k: (mine[k], theirs[k]) for k in both}
-    x = _numbers(
-        {k: a - b for k, (a, b) in pairs.items() if not (a is None or b is None)}
-    )
-    mean, half, n = _sum_up(x)
-    if n == 0 or scale == "tiny":
-        return Verdict(NONE, "no seed that both were played with", mean, half, n)
-    side = float(np.sign(paper_gain)) if paper_gain is not None else float(sign or 0)
-    said = f"{mean:+.3g} ± {half:.2g}, {_many(n)}" if n > 1 else f"{mean:+.3g}, 1 seed"
-    clear = n > 1 and side * mean - half > _ROUNDING
-    holds = clear or bool((side * x > _ROUNDING).all())
+    side = int(np.sign(paper_gain or 0)) if sign is None else sign
+    both = sorted(mine.keys() & theirs.keys())
+    x = _numbers({k: _less(mine[k], theirs[k]) for k in both})
+    if not both:
+        return Verdict(NONE, "no seed has played both sides yet")
+    mean, half, seen = _sum_up(x)
+    found = _found(x, mean, half, len(both) - len(x))
+
+    def said(word: Word, why: str) -> Verdict:
+        lost = len(both) - len(x)
+        return Verdict(word, f"{why}: {found}", mean, half, len(x), lost, seen)
+
+    if len(x) < LEAST:
+        return said(UNDECIDED, f"fewer than {LEAST} seeds decide nothing")
     if side == 0:
-        holds = clear = abs(mean) <= tolerance + _ROUNDING
-    if not holds:
-        few = n < SEEDS
-        return Verdict(NONE if few else NOT, f"no such trend: {said}", mean, half, n)
-    if n < SEEDS or scale != "paper" or not clear or paper_gain is None:
-        return Verdict(TREND, f"the trend holds: {said}", mean, half, n)
-    off = side * (mean - paper_gain) if side else 0.0
+        word, why = _tie(mean, half, tolerance, seen)
+        return said(word, why)
+    if -side * mean - half > _ROUNDING:
+        return said(OPPOSITE, "the other way round")
+    if side * mean - half <= _ROUNDING:
+        if half <= _ROUNDING:
+            return said(UNDECIDED, "the two are the same in every seed")
+        return said(UNDECIDED, f"a difference of {seen:.2g} would have been seen")
+    if not own_scale or paper_gain is None:
+        return said(SAME, "the difference has the claimed sign")
+    off = side * (mean - paper_gain)
+    theirs_ = f"the paper's {paper_gain:+.3g}"
+    if _fits(off, half, tolerance):
+        return said(MATCHES, f"as large as {theirs_}")
     if abs(off) <= tolerance + _ROUNDING:
-        return Verdict(REPRODUCED, f"the gain is the paper's: {said}", mean, half, n)
-    word = BETTER if off > 0 else TREND
-    size = "larger" if off > 0 else "smaller"
-    return Verdict(word, f"the gain is {size} than the paper's: {said}", mean, half, n)
+        return said(SAME, f"too uncertain for its size, {theirs_}")
+    return said(SAME, f"{'larger' if off > 0 else 'smaller'} than {theirs_}")
 
 
 @checked
@@ -113,60 +129,68 @@ def judge(
     paper: float | None,
     tolerance: NotNegative,
     *,
-    scale: str = "paper",
-    better: Literal["high", "low"] = "high",
-    over: Seeds | None = None,
-    paper_over: float | None = None,
+    own_scale: bool = True,
 ) -> Verdict:
-    """What a cell's numbers say about the paper's number.
-
-    `over` and `paper_over` are those of the cell that it is shown beside, if any.
-    """
+    """What numbers of ours say about the paper's number."""
     x = _numbers(values)
-    mean, half, n = _sum_up(x)
-
-    def said(word: str, why: str) -> Verdict:
-        return Verdict(word, why, mean, half, n)
-
-    if n == 0:
-        return said(NONE, "no run has this number" if values else "not run yet")
-    if scale == "tiny":
-        return said(NONE, "tiny runs show that it works, nothing else")
+    if not values:
+        return Verdict(NONE, "not run yet")
+    mean, half, _ = _sum_up(x)
+    found = _found(x, mean, half, len(values) - len(x), sign="")
+    off = math.nan if paper is None else abs(mean - paper)
     if paper is None:
-        return said(NONE, "the paper gives no number")
-    trend = None
-    if over is not None and paper_over is not None:
-        gain = paper - paper_over
-        trend = judge_gain(values, over, gain, tolerance, scale=scale)
-    if scale != "paper":
-        if trend is None:
-            return said(NONE, "a reduced scale says nothing about this number alone")
-        return said(trend.word, trend.why)
-    return said(*_at_full_scale(x, paper, tolerance, better, trend))
+        word, why = NO_VERDICT, "the paper prints no number"
+    elif not own_scale:
+        word, why = NO_VERDICT, "a stand-in's number says nothing of the paper's"
+    elif len(x) < LEAST:
+        word, why = UNDECIDED, f"fewer than {LEAST} seeds decide nothing"
+    elif _fits(off, half, tolerance):
+        word, why = MATCHES, f"within {tolerance:g} of the paper's {paper:g}"
+    elif off - half > tolerance + _ROUNDING:
+        word, why = DIFFERS, f"{mean - paper:+.3g} from the paper's {paper:g}"
+    else:
+        word, why = UNDECIDED, f"it may be within {tolerance:g} of {paper:g} or not"
+    return Verdict(word, f"{why}: {found}", mean, half, len(x), len(values) - len(x))
 
 
-def _at_full_scale(
-    x: np.ndarray, paper: float, tolerance: float, better: str, trend: Verdict | None
-) -> tuple[str, str]:
-    up = 1 if better == "high" else -1
-    off, n = up * (x - paper), len(x)
-    ahead = trend is not None and trend.word in (REPRODUCED, BETTER, TREND)
-    limit = tolerance + _ROUNDING
-    near = abs(off.mean()) <= limit
-    if n < SEEDS:
-        if near or ahead:
-            return (
-                TREND,
-                f"{'the size fits' if near else 'the trend holds'}, {_many(n)}",
-            )
-        return NONE, f"{_many(n)}: too few to deny it"
-    if near:
-        return REPRODUCED, f"within {tolerance:g} of the paper's {paper:g}"
-    if (off > limit).all():
-        return BETTER, f"every seed is better than {paper:g} by more than {tolerance:g}"
-    if ahead:
-        assert trend is not None
-        return TREND, f"off by {up * off.mean():+.3g}, but {trend.why}"
-    if (off < -limit).all() or trend is not None:
-        return NOT, f"off by {up * off.mean():+.3g}, tolerance {tolerance:g}"
-    return TREND, f"off by {up * off.mean():+.3g}, but not in every seed"
+def _tie(mean: float, half: float, limit: float, seen: float) -> tuple[Word, str]:
+    """The word for a claim of no difference: a test of equivalence."""
+    if abs(mean) + half <= limit + _ROUNDING:
+        return AS_GOOD, f"within {limit:g} either way"
+    if abs(mean) - half > limit + _ROUNDING:
+        return OPPOSITE, f"they differ by more than {limit:g}"
+    return UNDECIDED, f"neither within {limit:g} nor clearly outside"
+
+
+def _fits(off: float, half: float, tolerance: float) -> bool:
+    """Whether a size is the paper's, and known well enough to say so."""
+    return abs(off) <= tolerance + _ROUNDING and half <= 2 * tolerance + _ROUNDING
+
+
+def _less(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else a - b
+
+
+def _numbers(values: Seeds) -> np.ndarray:
+    return np.array([v for _, v in sorted(values.items()) if v is not None], float)
+
+
+def _sum_up(x: np.ndarray) -> tuple[float, float, float]:
+    """Mean, half the interval, and the mean that would have been clear of zero."""
+    if len(x) == 0:
+        return math.nan, math.nan, math.nan
+    mean, half = (float(v) for v in mean_interval(x))
+    n = len(x)
+    more = stdtrit(n - 1, 0.8) / stdtrit(n - 1, 0.975) if n > 1 else math.nan
+    return mean, half, half * (1 + float(more))
+
+
+def _found(x: np.ndarray, mean: float, half: float, lost: int, sign: str = "+") -> str:
+    """The numbers in words: +1.2 ± 0.4, 7 seeds, 1 without a number."""
+    n = len(x)
+    many = "1 seed" if n == 1 else f"{n} seeds"
+    without = f", {lost} without a number" if lost else ""
+    if n == 0:
+        return f"none of {lost} seeds has a number"
+    width = f" ± {half:.2g}" if n > 1 else ""
+    return f"{mean:{sign}.3g}{width}, {many}{without}"

@@ -48,7 +48,7 @@ def test_the_commands_of_the_readme_run(capsys, tmp_path):
             arguments[arguments.index("--rounds") + 1] = "1"
         if "--budget" in arguments:
             arguments[arguments.index("--budget") + 1] = "0s"
-            arguments += ["--ledger", str(tmp_path / "ledger")]
+            arguments += ["--ledger", str(tmp_path / "ledger"), "--uncommitted"]
             end = 3
         if "--out" in arguments:
             arguments[-1] = str(tmp_path / arguments[-1])

@@ -57,7 +57,7 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
 
 
 def check(name: str, answer: Any) -> None:
-    """Print that the answer is right or not attempted; a wrong one raises."""
+    """Print that the answer is right or not tried; a wrong one raises."""
     if name not in _SPECS:
         raise ValueError(f"name: no exercise {name!r}; known are {', '.join(_SPECS)}")
     try:
@@ -67,7 +67,7 @@ def check(name: str, answer: Any) -> None:
             fail("the function itself is asked for, without calling it", got=answer)
         verified = _SPECS[name](answer)
     except Blank as why:
-        print(f"{name} — not attempted yet: {why}")
+        print(f"{name} — not tried yet: {why}")
     except AssertionError as wrong:
         raise AssertionError(f"{name} — not yet: {wrong}") from wrong.__cause__
     else:

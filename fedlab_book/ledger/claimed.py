@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from IPython.display import HTML
 
 from fedlab_book.ledger.markup import (
+    RULE,
     folded,
     grid,
     judged,
     number,
     page,
     place_of,
+    ran_cell,
     theirs,
     verdict_cell,
     wide,
@@ -21,12 +23,11 @@ from fedlab_book.ledger.markup import (
 )
 from fedlab_ledger import verdict as rule
 from fedlab_ledger.book import NAMES, Book, opened
-from fedlab_ledger.cells import Cell
-from fedlab_ledger.claims import Judged, lines_by_seed
+from fedlab_ledger.claims import Judged, tally
 from fedlab_ledger.lines import Line
 from fedlab_ledger.trace import command, trace
 
-_HEAD = ("paper: gain", "our gain", "scale, seeds", "verdict")
+_HEAD = ("paper: gain", "our gain", "ours ran on", "verdict")
 AT_A_GLANCE = 20  # a card with more claims folds them, table by table
 _esc = html.escape
 
@@ -44,26 +45,24 @@ def claims_of(
         return HTML("<p>No claim of this paper is declared yet.</p>")
     done = [j for j in rows if j.verdict.word != rule.NONE]
     waiting = [j for j in rows if j.verdict.word == rule.NONE]
-    parts = [_judged(done, book, paper, len(done) > most)] if done else []
+    parts = [_judged(done, paper, len(done) > most)] if done else []
     if waiting:
-        table = grid(_HEAD, [_row(j, book, "") for j in waiting], "No verdict yet.")
-        parts.append(folded(f"{_many(waiting)} without a verdict yet", table))
+        table = grid(_HEAD, [_row(j, "") for j in waiting], "Not run yet.")
+        parts.append(folded(f"{_many(waiting)} not run yet", table))
     return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
 
 
-def _judged(rows: Sequence[Judged], book: Book, paper: str, apart: bool) -> str:
+def _judged(rows: Sequence[Judged], paper: str, apart: bool) -> str:
     """Claims with a verdict, and a folded list of how each was made."""
-    named = "-".join(dict.fromkeys([paper, *(j.claim.cell.table for j in rows)]))
-    anchors = [f"{named}-claim-{i}" for i in range(len(rows))]
-    body = [_row(j, book, at) for j, at in zip(rows, anchors, strict=True)]
+    anchors = [f"claim-{j.claim.slug}" for j in rows]
+    body = [_row(j, at) for j, at in zip(rows, anchors, strict=True)]
     whose = f"{NAMES[paper]}'s claims" if paper in NAMES else "Claims"
     caption = (
         f"{whose} as differences between two cells. Ours: "
         "mean over seeds, paired, with its 95 % interval. Below it: from, to."
     )
     items = "".join(
-        f'<li id="{at}">{_made(j, book)}</li>'
-        for j, at in zip(rows, anchors, strict=True)
+        f'<li id="{at}">{_made(j)}</li>' for j, at in zip(rows, anchors, strict=True)
     )
     many = f"each of these {len(rows)} gains" if len(rows) > 1 else "this gain"
     said = f"How {many} was made"
@@ -91,8 +90,8 @@ def _by_place(rows: Sequence[Judged], body: Sequence[str], caption: str) -> str:
 
 
 def _tally(rows: Sequence[Judged]) -> str:
-    """How many claims, and their verdicts: 3 claims: 2 trend only, 1 reproduced."""
-    return f"{_many(rows)}: {judged(rows)}"
+    """How many claims, and their verdicts: 3 claims: 2 undecided, 1 opposite."""
+    return f"{tally(rows).many}: {judged(rows)}"
 
 
 def _many(rows: Sequence[Judged]) -> str:
@@ -114,7 +113,7 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     """
     book = book or opened()
     rows = book.claimed(paper, tables)
-    done = [line for j in rows for line in _lines(j, book)]
+    done = [line for j in rows for line in _lines(j)]
     made = "Nothing of this has been measured yet."
     if done:
         t = trace(done)
@@ -122,30 +121,25 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     link = f'<a href="{page(paper)}">every table of the paper, with its curves</a>'
     again = f"python -m fedlab_core claims {paper}"
     text = (
-        f"<p>{_stand_ins(rows)}</p><p>{made} In the ledger: {link}. The same in a "
+        f"<p>{_by_chance(rows)}</p><p>{made} In the ledger: {link}. The same in a "
         f"terminal: <code>{again}</code></p>"
     )
     inside = claims_of(book, paper, tables, AT_A_GLANCE).data
-    rules = folded("The rule of the verdicts, fixed before any run", ruled())
+    rules = (
+        f'<p><a href="{RULE}">The rule of the verdicts</a>, fixed before any run.</p>'
+    )
     return HTML(f'<div class="fl-card-of">{inside}{text}{rules}</div>')
 
 
-def _stand_ins(rows: Sequence[Judged]) -> str:
-    """The data of claims that were looked at on the small scale."""
-    seen: dict[str, int] = {}
-    for j in rows:
-        if j.scale == "small":
-            s = j.claim.cell.settings[j.scale]
-            part = "" if s.sample is None else f"{s.sample:,} samples of "
-            name = "the built-in letters" if s.dataset == "letters" else s.dataset
-            seen[part + name] = seen.get(part + name, 0) + 1
-    if not seen:
+def _by_chance(rows: Sequence[Judged]) -> str:
+    """How many verdicts no difference at all would give."""
+    total = tally(rows)
+    if not total.by_chance:
         return ""
-    most = sorted(seen.items(), key=lambda found: -found[1])
-    data = ", ".join(f"{name} ({n})" for name, n in most)
     return (
-        "At the small scale, whatever data a claim is named after, it was looked for "
-        f"on {_esc(data)}. <em>Not reproduced</em> says that it was not found there."
+        f"If no method made any difference, {total.by_chance:.1f} of these "
+        f"{total.runs} would still come out as <em>{rule.SAME}</em>, and as many as "
+        f"<em>{rule.OPPOSITE}</em>."
     )
 
 
@@ -154,7 +148,7 @@ def ruled() -> str:
     return written(inspect.getdoc(rule) or "")
 
 
-def _row(j: Judged, book: Book, anchor: str) -> str:
+def _row(j: Judged, anchor: str) -> str:
     c, v = j.claim, j.verdict
     about = [c.cell.where.split(";")[0]]
     if c.cell.unit != "%":
@@ -164,8 +158,7 @@ def _row(j: Judged, book: Book, anchor: str) -> str:
     where = f"<small>({_esc('; '.join(about))})</small>"
     mine = "–"
     if v.n:
-        ends = " ".join(_mean(cell, j, book) for cell in reversed(c.sides))
-        low, high = ends.split(" ")
+        low, high = (_mean(lines, j) for lines in (j.theirs, j.mine))
         gain = number(v.mean, c.cell.unit, "+")
         width = number(v.half, c.cell.unit, like=v.mean)
         half = f" ± {width}" if math.isfinite(v.half) else ""
@@ -173,10 +166,15 @@ def _row(j: Judged, book: Book, anchor: str) -> str:
         if anchor:
             mine = f'<a href="#{anchor}">{mine}</a>'
         mine += f"<br><small>{low}, {high}</small>"
-    scale = f"{j.scale}, {v.n}" if v.n else "–"
-    return wide(f"{_esc(c.sentence)} {where}", len(_HEAD)) + (
-        f'<tr><td>{_theirs(j)}</td><td class="fl-ours">{mine}</td>'
-        f"<td>{scale}</td>{verdict_cell(v.word)}</tr>"
+    ran, word = "<td>–</td>", f"<td>{v.word}</td>"
+    if v.word != rule.NONE:
+        ran = ran_cell(c.cell.settings[j.scale], v.n + v.lost)
+        word = verdict_cell(v.word, j.stand_in)
+    far = " fl-apart" * j.stand_in
+    said = f'<span class="fl-theirs">{_esc(c.sentence)}</span> {where}'
+    return wide(said, len(_HEAD)) + (
+        f'<tr><td class="fl-paper{far}">{_theirs(j)}</td>'
+        f'<td class="fl-ours">{mine}</td>{ran}{word}</tr>'
     )
 
 
@@ -191,33 +189,31 @@ def _theirs(j: Judged) -> str:
     return f"{said}<br><small>{theirs(c.beside)}, {theirs(c.cell)}</small>"
 
 
-def _mean(cell: Cell, j: Judged, book: Book) -> str:
-    """The mean over the seeds that both sides were played with."""
-    both = [set(_values(side, j, book)) for side in j.claim.sides]
-    mine = _values(cell, j, book)
-    values = [mine[k] for k in both[0] & both[1]]
-    return number(sum(values) / len(values), cell.unit) if values else "–"
+def _mean(lines: dict[int, Line], j: Judged) -> str:
+    """A side's mean over the seeds in which both have a number."""
+    both = [k for k in j.mine if k in j.theirs]
+    pairs = [(k, {j.mine[k]["value"], j.theirs[k]["value"]}) for k in both]
+    values = [lines[k]["value"] for k, pair in pairs if None not in pair]
+    return number(sum(values) / len(values), j.claim.cell.unit) if values else "–"
 
 
-def _values(cell: Cell, j: Judged, book: Book) -> dict[int, float]:
-    lines = lines_by_seed(j.claim, cell, book.found, j.scale)
-    return {k: v["value"] for k, v in lines.items() if v["value"] is not None}
+def _lines(j: Judged) -> list[Line]:
+    return [*j.mine.values(), *j.theirs.values()]
 
 
-def _lines(j: Judged, book: Book) -> list[Line]:
-    found = [lines_by_seed(j.claim, s, book.found, j.scale) for s in j.claim.sides]
-    return [line for lines in found for line in lines.values()]
-
-
-def _made(j: Judged, book: Book) -> str:
+def _made(j: Judged) -> str:
     """Both sides' numbers and commands."""
-    parts = [f"<strong>{_esc(j.claim.sentence)}</strong> {_esc(j.verdict.why)}."]
-    for cell in j.claim.sides:
-        lines = list(lines_by_seed(j.claim, cell, book.found, j.scale).values())
+    why = f"{j.verdict.why}{f' ({j.lost})' * bool(j.lost)}. Ours ran on {j.ran_on}."
+    claimed = f'<strong class="fl-theirs">{_esc(j.claim.sentence)}.</strong>'
+    parts = [f"{claimed} {_esc(why)}"]
+    sides = zip(j.claim.sides, (j.mine, j.theirs), strict=True)
+    for cell, found in sides:
+        lines = list(found.values())
         values = ", ".join(f"{v['value']}" for v in lines)
         run = f"<code>{_esc(command(cell, j.scale, lines))}</code>"
         about = f"<small>{_esc(trace(lines).text)}</small>"
         seeds = ", ".join(str(v["seed"]) for v in lines)
         place = f"{_esc(cell.row)} | {_esc(cell.column)}"
+        place = f'<span class="fl-theirs">{place}</span>'
         parts.append(f"{place}: {values} (seeds {seeds})<br>{run}<br>{about}")
     return "<br>".join(parts)

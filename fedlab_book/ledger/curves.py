@@ -13,7 +13,8 @@ from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, show, styled
 from fedlab_book.ledger.markup import place
 from fedlab_ledger.book import Book, grouped
 from fedlab_ledger.cells import Table
-from fedlab_ledger.show import Shown
+from fedlab_ledger.ran import data, network, without_names
+from fedlab_ledger.show import COMPARABLE, Shown
 
 _POINTS = 80  # of a drawn curve: more cannot be told apart
 _STYLES = ("-", "--", "-.", ":")
@@ -40,7 +41,13 @@ def curves_of(book: Book, table: Table) -> HTML | None:
         "Thin lines are seeds, thick ones their mean. The axis leaves out the first "
         "rounds' low accuracies."
     )
-    return show(_drawn(panels), alt, caption)
+    ran = "; ".join(dict.fromkeys(_ran(s) for s in book.measured(table)))
+    return show(_drawn(panels), alt, caption, ran)
+
+
+def _ran(s: Shown) -> str:
+    setting = s.cell.settings[s.scale]
+    return f"{data(setting)}, {network(setting)}"
 
 
 def _panels(book: Book, table: Table) -> dict[str, Panel]:
@@ -56,9 +63,16 @@ def _panels(book: Book, table: Table) -> dict[str, Panel]:
                 lines.append((label, runs))
             seen.add(at)
         if lines:
-            scales = "/".join(dict.fromkeys(s.scale for _, s in members))
-            panels[f"{name} ({scales})"] = lines
+            panels[_title(name, [s for _, s in members])] = lines
     return panels
+
+
+def _title(name: str, members: Sequence[Shown]) -> str:
+    """What was played, and where in the paper's table, without what was not."""
+    on = " / ".join(dict.fromkeys(map(_ran, members)))
+    own = all(s.status == COMPARABLE for s in members)
+    where = name if own else without_names(name)
+    return f"{where}: {on}" if where else on
 
 
 def _curves(book: Book, s: Shown) -> list[np.ndarray]:

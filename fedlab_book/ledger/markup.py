@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from IPython.display import HTML
 
 from fedlab_ledger.book import NAMES, Book, grouped, reasons
-from fedlab_ledger.cells import SCALES, Cell, Table
-from fedlab_ledger.claims import Judged
-from fedlab_ledger.show import NO_VERDICT, Shown, shown
+from fedlab_ledger.cells import SCALES, Cell, Setting, Table
+from fedlab_ledger.claims import Judged, tally
+from fedlab_ledger.ran import data, network
+from fedlab_ledger.show import COMPARABLE, Shown, shown, summed
 from fedlab_ledger.trace import command, lines_of, table_command, took, trace
-from fedlab_ledger.verdict import NONE, WORDS
 
 _METRICS = {
     "best": "best round",
@@ -24,6 +24,7 @@ _METRICS = {
     "ipr": "share of clients that gain over training alone",
     "rsd": "deviation of what clients gain over training alone",
 }
+RULE = "ledger.html#the-rule"  # where every verdict leads to
 _ITEM = re.compile(r"\d+\. |- ")
 _esc = html.escape
 
@@ -60,24 +61,26 @@ def number(value: float, unit: str, sign: str = "", like: float | None = None) -
     return f"{value:{sign}.{digits}f}"
 
 
-def verdict_cell(word: str) -> str:
-    """A table's cell with a verdict, marked by more than its words."""
-    return f'<td class="fl-verdict {word.replace(" ", "-")}">{_esc(word)}</td>'
+def verdict_cell(word: str, stand_in: bool = False) -> str:
+    """A table's cell with a verdict, which leads to the rule.
 
-
-def counted(words: Mapping[str, int], measured: object = None) -> str:
-    """Verdicts and how often they occur: 3 reproduced, 1 trend only.
-
-    Without any it was not attempted; or, if something was `measured`, not judged: the
-    paper gives no number, or a reduced scale says nothing about it alone.
+    It is marked by more than its words.
     """
-    said = (f"{n} {word}" for word, n in words.items() if n and word != NONE)
-    return ", ".join(said) or (NO_VERDICT if measured else NONE)
+    kind, more = word.replace(" ", "-"), "<br><small>on a stand-in</small>" * stand_in
+    said = f'<a href="{RULE}">{_esc(word)}</a>{more}'
+    return f'<td class="fl-verdict fl-is-{kind}">{said}</td>'
+
+
+def ran_cell(s: Setting, seeds: int) -> str:
+    """A table's cell with data and network that ours were run on, and how often."""
+    many = "1 seed" if seeds == 1 else f"{seeds} seeds"
+    return f'<td class="fl-ran">{_esc(data(s))}, {_esc(network(s))}, {many}</td>'
 
 
 def judged(rows: Sequence[Judged]) -> str:
-    """The verdicts of claims, counted."""
-    return counted({w: sum(j.verdict.word == w for j in rows) for w in WORDS})
+    """The verdicts of claims, counted: each experiment once."""
+    said = ", ".join(f"{n} {word}" for word, n in tally(rows).words.items())
+    return said or "none judged"
 
 
 def grid(
@@ -102,19 +105,38 @@ def folded(summary: str, inside: str, anchor: str = "") -> str:
 
 
 def contents(book: Book, paper: str) -> HTML:
-    """A paper's tables, what was measured of each, and the verdicts."""
+    """A paper's tables, and what was measured of each."""
     rows = []
     for t in book.of(paper):
-        done = book.done([t])
-        there = [f"{s} {n} of {of}" for s, (n, of) in done.items() if s != "tiny" and n]
         link = f'<a href="#{t.name}">{_esc(place(t))}</a>'
         rows.append(
-            f'<tr><th scope="row">{link}<br><small>{_esc(t.title)}</small></th>'
-            f"<td>{len(t.cells)}</td><td>{_esc(', '.join(there) or '–')}</td>"
-            f"<td>{_esc(counted(book.verdicts([t]), there))}</td></tr>"
+            f'<tr><th scope="row">{link}<br><small class="fl-theirs">{_esc(t.title)}'
+            f"</small></th>{_counts(book, [t])}</tr>"
         )
-    caption = f"{NAMES.get(paper, paper)}: what was measured, by scale"
-    return HTML(grid(("table", "cells", "measured", "verdicts"), rows, caption))
+    caption = (
+        f"{NAMES.get(paper, paper)}: how many numbers each table has, and of these"
+    )
+    return HTML(grid(("table", *_COUNTED), rows, caption))
+
+
+_COUNTED = (
+    "numbers",
+    "measured, comparable",
+    "measured on a stand-in",
+    "measured, the paper has no number",
+    "not run",
+)
+
+
+def _counts(book: Book, tables: Sequence[Table]) -> str:
+    """Cells of a row: how many numbers, and how many of each status."""
+    counts = book.counts(tables)
+    return "".join(
+        f"<td>{n or '–'}</td>" for n in (sum(counts.values()), *counts.values())
+    )
+
+
+_HEAD = ("", "paper", "ours", "ours ran on", "verdict")
 
 
 def table_of(book: Book, table: Table) -> HTML:
@@ -126,16 +148,16 @@ def table_of(book: Book, table: Table) -> HTML:
     rows = []
     for name, members in grouped(cells).items():
         unit = members[0][1].cell.unit
-        head = f"{name} ({unit})"
-        rows.append(f'<tr class="fl-group"><th colspan="5">{_esc(head)}</th></tr>')
+        head = f'The paper’s <span class="fl-theirs">{_esc(name)}</span> ({_esc(unit)})'
+        rows.append(f'<tr class="fl-group"><th colspan="{len(_HEAD)}">{head}</th></tr>')
         rows += [_row(label, s, numbers[id(s)]) for label, s in members]
     caption = "Mean of our seeds with its 95 % interval; each number leads to its run."
-    shown_table = grid(
-        ("", "paper", "ours", "scale, seeds", "verdict"), rows, caption
-    ).replace('<th scope="col"></th>', "<td></td>", 1)
+    shown_table = grid(_HEAD, rows, caption)
+    shown_table = shown_table.replace('<th scope="col"></th>', "<td></td>", 1)
     rest = [s for s in book.cells(table) if s not in cells]
+    title = f'<span class="fl-theirs">{_esc(table.title)}</span>'
     parts = [
-        f'<h3 id="{table.name}">{_esc(place(table))}. {_esc(table.title)}</h3>',
+        f'<h3 id="{table.name}">{_esc(place(table))}. {title}</h3>',
         _made_by(book, table, cells),
         shown_table,
         _traces(book, table, cells, numbers),
@@ -145,10 +167,14 @@ def table_of(book: Book, table: Table) -> HTML:
 
 
 def _row(label: str, s: Shown, anchor: str) -> str:
+    far = "" if s.status == COMPARABLE else " fl-apart"
+    word = verdict_cell(s.word) if s.status == COMPARABLE else f"<td>{s.status}</td>"
+    ran = ran_cell(s.cell.settings[s.scale], s.verdict.n + s.verdict.lost)
     return (
-        f'<tr><th scope="row">{_esc(label)}</th><td>{theirs(s.cell)}</td>'
+        f'<tr><th scope="row" class="fl-theirs">{_esc(label)}</th>'
+        f'<td class="fl-paper{far}">{theirs(s.cell)}</td>'
         f'<td class="fl-ours"><a href="#{anchor}">{_esc(s.ours)}</a></td>'
-        f"<td>{s.scale}, {s.verdict.n}</td>{verdict_cell(s.word)}</tr>"
+        f"{ran}{word}</tr>"
     )
 
 
@@ -160,7 +186,7 @@ def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
         if mine:
             code = f"<code>{_esc(table_command(table, scale, mine))}</code>"
             said.append(f"{code}<br><small>{_esc(trace(mine).text)}</small>")
-    words = counted(book.verdicts([table]), said)
+    words = summed(book.cells(table))
     return f'<p>{_esc(words)}. Made by</p><p class="fl-command">{"<br>".join(said)}</p>'
 
 
@@ -168,7 +194,7 @@ def _traces(
     book: Book, table: Table, cells: Sequence[Shown], numbers: Mapping[int, str]
 ) -> str:
     at = {
-        scale: {s.cell.name: s for s in shown(table, book.tables, book.found, scale)}
+        scale: {s.cell.name: s for s in shown(table, book.found, scale)}
         for scale in SCALES[1:]
     }
     items = []
@@ -178,7 +204,8 @@ def _traces(
             other = others[s.cell.name]
             if scale != s.scale and other.verdict.n:
                 text += f"<br>Also at {scale} scale: {_trace(other, book)}"
-        where = f"<strong>{_esc(s.cell.row)} | {_esc(s.cell.column)}</strong>"
+        where = f"{_esc(s.cell.row)} | {_esc(s.cell.column)}"
+        where = f'<strong class="fl-theirs">{where}</strong>'
         items.append(f'<li id="{numbers[id(s)]}">{where}: {text}</li>')
     inside = f'<ul class="fl-trace">{"".join(items)}</ul>'
     return folded(f"How each of these {len(cells)} numbers was made", inside)
@@ -192,7 +219,7 @@ def _trace(s: Shown, book: Book) -> str:
     seeds = ", ".join(str(v["seed"]) for v in lines)
     c = s.cell
     about = [
-        f"{values} (seeds {seeds}; {s.scale} scale)",
+        f"{values} (seeds {seeds}; {s.ran_on})",
         _METRICS.get(c.metric, c.metric),
         f"tolerance {c.tolerance:g}",
         f"{s.word}: {s.verdict.why}",
@@ -208,7 +235,7 @@ def _rest(table: Table, rest: Sequence[Shown]) -> str:
     columns = list(dict.fromkeys(s.cell.column for s in rest))
     names = f" of {_esc(', '.join(columns))}" if len(columns) <= 4 else ""
     inside = _why(rest) + _papers(table)
-    return folded(f"{_many(rest)} not attempted{names}", inside)
+    return folded(f"{_many(rest)} not run{names}", inside)
 
 
 def _unmeasured(book: Book, table: Table) -> str:
@@ -248,23 +275,17 @@ def _papers(table: Table) -> str:
 
 
 def overview(book: Book) -> HTML:
-    """One line a paper: cells, what was measured of them, verdicts, device time."""
+    """One line a paper: its numbers, what was measured of them, its claims."""
     rows = []
     for paper in book.papers:
         tables = book.of(paper)
-        done = book.done(tables)
-        there = [f"{s}: {n} of {of}" for s, (n, of) in done.items() if s != "tiny"]
         link = f'<a href="{page(paper)}">{_esc(NAMES.get(paper, paper))}</a>'
-        many = f"{len(tables)} tables, {sum(len(t.cells) for t in tables)} cells"
         rows.append(
-            f'<tr><th scope="row">{link}<br><small>{many}</small></th>'
-            f"<td>{'<br>'.join(there)}{_time(book, tables)}</td>"
-            f"<td>{_esc(counted(book.verdicts(tables)))}</td>"
-            f"<td>{_claims(book, paper)}</td></tr>"
+            f'<tr><th scope="row">{link}{_time(book, tables)}</th>'
+            f"{_counts(book, tables)}<td>{_claims(book, paper)}</td></tr>"
         )
-    head = ("paper", "cells measured", "their verdicts", "the claims'")
-    caption = "Every number of the five papers is a cell; small: device time in all."
-    return HTML(grid(head, rows, caption))
+    caption = "The papers’ numbers, what was measured of them, and what they claim."
+    return HTML(grid(("paper", *_COUNTED, "its claims"), rows, caption))
 
 
 def _time(book: Book, tables: Sequence[Table]) -> str:
@@ -291,7 +312,7 @@ def _list(block: str) -> str:
 
 def _claims(book: Book, paper: str) -> str:
     rows = book.claimed(paper)
-    return f"{_esc(judged(rows))}<br><small>of {len(rows)}</small>"
+    return f"{_esc(judged(rows))}<br><small>of {_esc(tally(rows).many)}</small>"
 
 
 def wide(text: str, columns: int) -> str:
@@ -307,16 +328,18 @@ def gaps_of(book: Book) -> HTML:
             off = s.verdict.mean - (s.cell.paper_value or 0.0)
             link = f'<a href="{page(paper)}#{s.cell.table}">{_esc(s.cell.where)}</a>'
             where = f"{_esc(s.cell.row)} | {_esc(s.cell.column)}"
-            rows.append(wide(f"{_esc(NAMES.get(paper, paper))}, {link}: {where}", 4))
+            whose = f"{_esc(NAMES.get(paper, paper))}, {link}"
+            rows.append(wide(f'{whose}: <span class="fl-theirs">{where}</span>', 5))
             rows.append(
-                f"<tr><td>{theirs(s.cell)}</td>"
+                f'<tr><td class="fl-paper">{theirs(s.cell)}</td>'
                 f'<td class="fl-ours">{_esc(s.ours)}</td>'
+                f"{ran_cell(s.cell.settings[s.scale], s.verdict.n + s.verdict.lost)}"
                 f"<td>{off:+.3g}<br><small>of {s.cell.tolerance:g}</small></td>"
                 f"{verdict_cell(s.verdict.word)}</tr>"
             )
     if not rows:
         return HTML("<p>No cell at a paper's scale is off by more than allowed.</p>")
-    head = ("paper", "ours", "off by", "verdict")
+    head = ("paper", "ours", "ours ran on", "off by", "verdict")
     caption = (
         "At most three cells a paper, the furthest off first, in tolerances. Below how "
         "far they are off: the tolerance."

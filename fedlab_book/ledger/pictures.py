@@ -9,30 +9,45 @@ from IPython.display import HTML
 from fedlab_book.figures import INK, PALETTE, canvas, look, on, show, styled
 from fedlab_book.ledger.markup import number
 from fedlab_ledger.book import NAMES, Book
-from fedlab_ledger.claims import Judged
-from fedlab_ledger.show import Shown
-from fedlab_ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
+from fedlab_ledger.claims import Judged, tally
+from fedlab_ledger.ran import without_names
+from fedlab_ledger.show import COMPARABLE, Shown
+from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
 
 _INKS = {
-    REPRODUCED: PALETTE["green"],
-    BETTER: PALETTE["blue"],
-    TREND: PALETTE["orange"],
-    NOT: PALETTE["red"],
+    MATCHES: PALETTE["green"],
+    SAME: PALETTE["blue"],
+    AS_GOOD: PALETTE["violet"],
+    UNDECIDED: "#8a8a8a",
+    OPPOSITE: PALETTE["red"],
 }
-_HATCHES = {REPRODUCED: "", BETTER: "..", TREND: "//", NOT: "xx"}
+_HATCHES = {MATCHES: "", SAME: "//", AS_GOOD: "..", UNDECIDED: "", OPPOSITE: "xx"}
+
+
+_CLEAR = (MATCHES, SAME, AS_GOOD, OPPOSITE)  # drawn filled
 
 
 def verdict_bars(book: Book) -> HTML:
-    """The share of each paper's measured cells that has each verdict."""
-    found = {p: book.verdicts(book.of(p)) for p in book.papers}
+    """The verdicts on each paper's claims, every experiment once."""
+    found = {p: _words(book.claimed(p)) for p in book.papers}
     said = "; ".join(
-        f"{NAMES.get(p, p)}: "
-        + ", ".join(f"{words[w]} {w}" for w in (*_INKS, NONE) if words[w])
+        f"{NAMES.get(p, p)}: " + ", ".join(f"{n} {w}" for w, n in words.items() if n)
         for p, words in found.items()
     )
-    alt = f"Verdicts of all cells that were measured, a bar a paper. {said}."
-    caption = "Cells with a verdict; on the right how many have none yet."
+    alt = f"Verdicts on the papers' claims, a bar a paper. {said}."
+    caption = (
+        "Claims by their verdict, on stand-ins nearly all of them; each experiment "
+        "once. On the right how many were not run."
+    )
     return show(_bars(found), alt, caption)
+
+
+def _words(rows: Sequence[Judged]) -> dict[str, int]:
+    """How many have each verdict, on whatever they were run."""
+    words = dict.fromkeys((*_INKS, NONE), 0)
+    for word, n in tally(rows).words.items():
+        words[word.removesuffix(" on a stand-in")] += n
+    return words
 
 
 @styled
@@ -45,17 +60,17 @@ def _bars(found: dict[str, dict[str, int]]):
             n = words[word]
             look_ = {"color": colour, "hatch": _HATCHES[word], "edgecolor": "white"}
             ax.barh(i, n, left=left, height=0.62, linewidth=0, **look_)
-            if n >= most / 12:
+            if n >= most / 20:
                 style = {"ha": "center", "va": "center", "color": on(colour)}
                 box = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
                 ax.text(left + n / 2, i, str(n), fontweight="bold", bbox=box, **style)
             left += n
-        ax.text(left + most / 60, i, f"{words[NONE]} not attempted", va="center")
+        ax.text(left + most / 60, i, f"{words[NONE]} not run", va="center")
     for word, colour in _INKS.items():
         ax.barh(0, 0, color=colour, hatch=_HATCHES[word], edgecolor="white", label=word)
     ax.set_yticks(range(len(found)), [NAMES.get(p, p) for p in found])
-    ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, 1.4 * most), xlabel="cells")
-    fig.legend(loc="outside upper left", ncols=2)
+    ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, 1.3 * most), xlabel="claims")
+    fig.legend(loc="outside upper left", ncols=3)
     return fig
 
 
@@ -80,7 +95,9 @@ def against_paper(book: Book) -> HTML | None:
         f"{len(every)} cells at the paper's scale. On the line we agree; above it ours "
         f"is higher. The median cell is {np.median(np.abs(off)):.2f} points off."
     )
-    return show(_scatter(points), alt, caption)
+    cells = [s for p in points for t in book.of(p) for s in book.measured(t)]
+    ran = "; ".join(dict.fromkeys(s.ran_on for s in cells if _compared(s)))
+    return show(_scatter(points), alt, caption, ran)
 
 
 def _points(book: Book, paper: str) -> np.ndarray:
@@ -90,7 +107,7 @@ def _points(book: Book, paper: str) -> np.ndarray:
 
 def _compared(s: Shown) -> bool:
     there = s.cell.paper_value is not None and np.isfinite(s.verdict.mean)
-    return there and s.scale == "paper" and s.cell.unit == "%"
+    return there and s.status == COMPARABLE and s.cell.unit == "%"
 
 
 @styled
@@ -116,11 +133,13 @@ def gains(rows: Sequence[Judged], alt: str, caption: str) -> HTML | None:
     rows = [j for j in rows if j.verdict.n]
     if not rows:
         return None
-    said = [f"{j.claim.sentence} {_gain(j)}" for j in rows]
+    said = [f"{without_names(j.claim.sentence)} {_gain(j)}" for j in rows]
     claim = rows[0].claim
     if claim.gain:
         said.append(f"the paper {number(claim.gain, claim.cell.unit, '+')}")
-    return show(_gains(rows), f"{alt} {'; '.join(said)}.", caption)
+    ran = "; ".join(dict.fromkeys(j.ran_on.rpartition(", ")[0] for j in rows))
+    caption = f"{caption} Ours ran on {ran}."
+    return show(_gains(rows), f"{alt} {'; '.join(said)}.", caption, ran)
 
 
 def _gain(j: Judged) -> str:
@@ -135,7 +154,7 @@ def _gains(rows: Sequence[Judged]):
     fig, ax = canvas(640, 84 + 25 * len(rows))
     for i, j in enumerate(rows):
         colour = _INKS.get(j.verdict.word, INK)
-        v, fill = j.verdict, "none" if j.verdict.word in (NOT, NONE) else colour
+        v, fill = j.verdict, colour if j.verdict.word in _CLEAR else "none"
         half = v.half if math.isfinite(v.half) else 0.0
         style = {"color": colour, "marker": "o", "mfc": fill, "capsize": 3}
         ax.errorbar(v.mean, i, xerr=half, **style)
@@ -144,7 +163,7 @@ def _gains(rows: Sequence[Judged]):
     if claim.gain:
         ax.axvline(claim.gain, color=PALETTE["blue"], label="the paper's gain")
         fig.legend(loc="outside upper left")
-    ax.set_yticks(range(len(rows)), [j.claim.sentence for j in rows])
+    ax.set_yticks(range(len(rows)), [without_names(j.claim.sentence) for j in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     points = claim.cell.unit == "%"
     ax.set_xlabel("gain (points)" if points else f"gain ({claim.cell.unit})")

@@ -1,6 +1,6 @@
 """What did not come out, and what was changed to look for it: three claims a paper.
 
-They are, among the claims that were not reproduced, those whose gain fell shortest of
+They are, among the claims that did not come out, those whose gain fell shortest of
 the paper's, no two for one reason: where several methods fail alike, FedAvg's stands
 for them, and where a paper prints no number, what speaks against it most. That they
 were found by seeds 0, 1 and 2 makes them look larger than they are; so a search plays

@@ -243,13 +243,13 @@ def test_wrong(name, answer, hint):
 def test_not_attempted(name, answer, capsys):
     check(name, answer)
     out = capsys.readouterr().out
-    assert out.startswith(f"{name} — not attempted yet: ")
+    assert out.startswith(f"{name} — not tried yet: ")
     assert out.endswith("replace the … and run this cell again\n")
 
 
 def test_blank_entries_of_a_dict(capsys):
     check("1.1", lambda models, weights: dict.fromkeys(models[0], ...))
-    assert "not attempted yet" in capsys.readouterr().out
+    assert "not tried yet" in capsys.readouterr().out
 
 
 def test_a_wrong_answer_shows_case_got_and_expected():

@@ -29,8 +29,9 @@ from fedlab_ledger import Cell, Claim, Setting, Store, Table
 from fedlab_ledger.book import Book, distance, grouped, opened, reasons
 from fedlab_ledger.command import add_verbs
 from fedlab_ledger.lines import SCHEMA, Line
+from fedlab_ledger.show import COMPARABLE, NOT_RUN, STAND_IN, STATUSES
 from fedlab_ledger.trace import command, different, table_command, took, trace
-from fedlab_ledger.verdict import NONE, REPRODUCED, TREND, WORDS
+from fedlab_ledger.verdict import MATCHES, NONE, SAME, WORDS
 
 SETS = ("A <hard>", "B")
 PAPER = {("Plain", SETS[0]): 60.0, ("Plain", SETS[1]): 70.0}
@@ -172,9 +173,10 @@ def test_times_are_written_in_a_unit_that_suits_them(seconds, said):
 
 def test_counts_are_of_what_is_there(book):
     assert book.done([ONE]) == {"tiny": (0, 4), "small": (1, 4), "paper": (2, 4)}
-    words = book.verdicts([ONE, TWO])
-    assert set(words) == set(WORDS) and sum(words.values()) == 5
-    assert (words[REPRODUCED], words[NONE]) == (2, 3)
+    counts = book.counts([ONE, TWO])
+    assert list(counts) == list(STATUSES) and sum(counts.values()) == 5
+    assert [counts[s] for s in (COMPARABLE, STAND_IN, NOT_RUN)] == [2, 1, 2]
+    assert book.verdicts([ONE, TWO]) == {MATCHES: 2}
     assert [s.cell for s in book.measured(ONE)] == [*CELLS[:3]]
     assert book.measured(TWO) == []
     # 3 x (1.5 + 60.2) + 3 x (1.5 + 63.0) + 2 x 1.5
@@ -211,7 +213,7 @@ def test_cells_are_grouped_by_column_or_by_how_rows_begin(book):
     }  # fmt: skip
 
 
-def test_reasons_are_those_of_cells_without_a_verdict(book):
+def test_reasons_are_those_of_cells_that_are_not_comparable(book):
     said = reasons(book.cells(ONE))
     assert sum(said.values()) == 2 and "not run yet" in said
 
@@ -236,7 +238,10 @@ def test_every_number_of_ours_leads_to_its_command(book):
         code = re.findall(r"<code>(.*?)</code>", item)[0]
         args = parsed(html.unescape(code))
         assert args.row in ("Plain", "Ours") and args.column in SETS
-    assert "A <hard> (%)" in read.words and "60.30 ± 0.25" in read.words
+    assert "A <hard>" in read.words and "60.30 ± 0.25" in read.words
+    for row in page.split("<tr>"):
+        if 'class="fl-ours"' in row:
+            assert '<td class="fl-ran">letters, MLP 128-128, ' in row
 
 
 def test_what_was_not_measured_is_folded_with_its_reason(book):
@@ -244,11 +249,11 @@ def test_what_was_not_measured_is_folded_with_its_reason(book):
     assert page.startswith('<details class="fl-fold" id="table2">')
     assert "not run yet" in page and "50.00" in page and "--scale paper" in page
     Reader(page)
-    rest = markup(table_of(book, ONE)).split("1 cell not attempted")[1]
+    rest = markup(table_of(book, ONE)).split("1 cell not run")[1]
     assert "70.50" in rest
 
 
-def test_what_was_measured_but_cannot_be_judged_was_attempted(book, tmp_path):
+def test_what_was_measured_beside_no_number_is_counted_as_that(book, tmp_path):
     """A plot without numbers: nothing to compare with, and yet not nothing."""
     plain = cell("Plain", "D", "table3")
     three = Table("feddisco", "table3", "A plot", (replace(plain, paper_value=None),))
@@ -257,9 +262,10 @@ def test_what_was_measured_but_cannot_be_judged_was_attempted(book, tmp_path):
     more = Book({three.path: three, TWO.path: TWO}, store.read())
     rows = markup(contents(more, "feddisco")).split("<tr>")
     by_name = {n: r for n in ("table2", "table3") for r in rows if f"#{n}" in r}
-    assert "no verdict" in by_name["table3"] and "not" not in by_name["table3"]
-    assert "not attempted" in by_name["table2"]
-    assert "<p>no verdict. Made by</p>" in markup(table_of(more, three))
+    cells = {n: re.findall("<td>(.*?)</td>", row) for n, row in by_name.items()}
+    assert cells["table3"] == ["1", "–", "–", "1", "–"]
+    assert cells["table2"] == ["1", "–", "–", "–", "1"]
+    assert "<p>1 not comparable. Made by</p>" in markup(table_of(more, three))
 
 
 def test_contents_and_overview_count_and_lead_on(book):
@@ -268,19 +274,21 @@ def test_contents_and_overview_count_and_lead_on(book):
     shown = {i for t in (ONE, TWO) for i in Reader(markup(table_of(book, t))).ids}
     assert set(listed.targets) <= shown
     whole = markup(overview(book))
-    assert 'href="ledger_feddisco.html"' in whole and "2 reproduced" in whole
-    assert "paper: 2 of 5" in whole and "6 min" in whole
+    assert 'href="ledger_feddisco.html"' in whole and "6 min" in whole
+    assert re.findall("<td>(.*?)</td>", whole)[:5] == ["5", "2", "1", "–", "2"]
 
 
 def test_curves_are_drawn_once_for_each_run(book):
     drawn = curves_of(book, ONE)
     alt = html.unescape(re.findall(r'aria-label="([^"]*)"', markup(drawn))[0])
-    assert "A <hard> (paper): Plain 60.3, Ours 63.1" in alt and "B (small)" in alt
+    assert "A <hard>: letters, MLP 128-128: Plain 60.3, Ours 63.1" in alt
+    assert "B: letters, MLP 128-128" in alt
     assert curves_of(book, TWO) is None
 
 
 def test_a_glance_counts_verdicts_and_compares_at_the_papers_scale(book):
-    assert "FedDisco: 2 reproduced, 3 not attempted" in markup(verdict_bars(book))
+    said = "FedDisco: 1 matches the paper, 1 not run"
+    assert said in markup(verdict_bars(book))
     drawn = against_paper(book)
     # (60.3 - 60, 63.1 - 63)
     assert "FedDisco 2 cells, mean difference +0.2 points" in markup(drawn)
@@ -312,22 +320,24 @@ def test_claims_show_the_papers_gain_and_ours(book):
     assert "Ours is above Plain <on A>." in read.words
     assert "+3.00" in read.words and "60.00, 63.00" in read.words
     assert "+2.80" in read.words and "60.30, 63.10" in read.words
-    assert REPRODUCED in read.words and NONE in read.words and TREND not in read.words
-    assert set(read.targets) <= set(read.ids) and len(read.targets) == 1
+    assert MATCHES in read.words and NONE in read.words and SAME not in read.words
+    assert read.targets == ["claim-feddisco-a"] and set(read.targets) <= set(read.ids)
 
 
-def test_claims_without_a_verdict_are_folded(book):
+def test_claims_that_were_not_run_are_folded(book):
     page = markup(claims_of(book, "feddisco"))
-    judged, waiting = page.split("1 claim without a verdict yet")
+    judged, waiting = page.split("1 claim not run yet")
     assert "Ours is above Plain &lt;on A&gt;." in judged
     assert "The same on B." in waiting and "The same on B." not in judged
     page = markup(claims_folded(book, "feddisco"))
-    assert "2 claims: 1 reproduced" in Reader(page).words
-    assert "1 reproduced" in markup(overview(book)).split("cells measured")[1]
+    said = "2 claims, 1 different experiments: 1 matches the paper"
+    assert said in Reader(page).words
+    assert "1 matches the paper" in markup(overview(book)).split("its claims")[1]
 
 
 def test_many_claims_are_folded_by_place_and_none_is_lost(book):
-    said = "<strong>Table 1</strong>, 1 claim: 1 reproduced"
+    many = "1 claim, 1 different experiments"
+    said = f"<strong>Table 1</strong>, {many}: 1 matches the paper"
     flat, page = (markup(claims_of(book, "feddisco", most=m)) for m in (1, 0))
     assert said not in flat and said in page
     inside = page.split(said)[1].split("</details>")[0]
@@ -347,21 +357,28 @@ def test_a_card_has_machine_rule_and_command(book):
     assert "No claim" in other and "Nothing of this has been measured" in other
 
 
-def test_a_card_names_the_data_that_stand_in_for_the_papers(book):
-    assert "small scale" not in markup(card("feddisco", book=book)).split("The rule")[0]
-    page = Reader(markup(card("rfedavg"))).words  # of the ledger itself
-    said = page.split("looked for on ")[1].split(". ")[0]
-    names = [part.rsplit(" (", 1) for part in said.split(", ")]
+def test_a_card_says_on_what_each_claim_was_judged():
+    """Of the ledger itself: what stands in bears its own name, beside its verdict."""
+    page = markup(card("rfedavg"))
+    rows = [r for r in page.split("<tr>") if "fl-verdict" in r]
     small = [j for j in opened().claimed("rfedavg") if j.scale == "small"]
-    assert "the built-in letters" in said and "samples of mnist" in said
-    assert sum(int(n.strip(")")) for _, n in names) == len(small)
+    stand_ins = [r for r in rows if "on a stand-in" in r]
+    assert len(stand_ins) == len(small) and stand_ins
+    assert all(re.search('<td class="fl-ran">(letters|[0-9,]+ of )', r) for r in rows)
+
+
+def test_every_verdict_leads_to_the_rule_and_chance_is_counted():
+    page = markup(card("fedimpro"))
+    words = page.count('<td class="fl-verdict')
+    assert words and page.count('href="ledger.html#the-rule"') == words + 1
+    assert re.search("If no method made any difference, [0-9.]+ of these", page)
 
 
 def test_the_rule_is_the_modules_own():
     text = Reader(ruled()).words
-    for word in WORDS:
+    for word in WORDS[:6]:
         assert f'"{word}"' in text
-    assert "Fixed before anything is run" in text and text.count("- ") == 0
+    assert "fixed before a run" in text and text.count("- ") == 0
 
 
 def test_docstrings_become_paragraphs_and_lists():
@@ -382,6 +399,6 @@ def test_a_paper_without_claims_says_so(book):
 def test_nothing_measured_is_a_page_too(tmp_path):
     empty = Book(TABLES, Store(tmp_path).read(), CLAIMS)
     assert "No cell at a paper's scale" in markup(gaps_of(empty))
-    assert "5 not attempted" in markup(verdict_bars(empty))
+    assert "2 not run" in markup(verdict_bars(empty))
     assert np.isnan(empty.cells(ONE)[0].verdict.mean)
     Reader(markup(claims_of(empty, "feddisco")))

@@ -1,5 +1,7 @@
 """Claims: pairs of cells, judged by the seeds that both were played with."""
 
+import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -7,9 +9,10 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
-from fedlab_ledger.claims import as_text
+from fedlab_ledger.claims import as_json, as_text, tally
 from fedlab_ledger.lines import Found
-from fedlab_ledger.verdict import BETTER, NONE, NOT, REPRODUCED, TREND
+from fedlab_ledger.papers import CLAIMS
+from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
 
 
 def cell(row: str, paper: float | None, unit: str = "%") -> Cell:
@@ -26,14 +29,18 @@ def claim(mine: float | None, theirs: float | None, **more) -> Claim:
 def found(c: Claim, mine: list, theirs: list, scale: str = "paper") -> Found:
     lines = {}
     for one, values in ((c.cell, mine), (c.beside, theirs)):
-        lines[one.key(scale)] = {k: {"value": v} for k, v in enumerate(values)}
+        each = enumerate(values)
+        lines[one.key(scale)] = {
+            k: {"value": v, "curve": [v], "diverged": 3 if v is None else None}
+            for k, v in each
+        }
     return Found(lines)
 
 
 def word(c: Claim, mine: list, theirs: list, scale: str = "paper") -> str:
     (row,) = judged([c], found(c, mine, theirs, scale))
     assert row.scale == scale
-    return row.verdict.word
+    return row.word
 
 
 def test_the_gain_is_the_papers_or_what_it_says():
@@ -45,20 +52,30 @@ def test_the_gain_is_the_papers_or_what_it_says():
 
 def test_a_claim_of_the_paper_is_judged_by_pairs():
     c = claim(62.0, 60.0)
-    assert word(c, [52, 53.1, 50.9], [50, 51, 49]) == REPRODUCED
-    assert word(c, [57, 58.1, 55.9], [50, 51, 49]) == BETTER
-    assert word(c, [50, 51, 49], [52, 53, 51]) == NOT
-    assert word(c, [52, 53], [50, 51]) == TREND  # two seeds
-    assert word(claim(None, None), [52, 53, 52], [50, 50, 50]) == TREND
+    assert word(c, [52, 53.1, 50.9], [50, 51, 49]) == MATCHES
+    assert word(c, [57, 58.1, 55.9], [50, 51, 49]) == SAME
+    assert word(c, [50, 51, 49], [52, 53, 51]) == OPPOSITE
+    assert word(c, [52, 53], [50, 51]) == UNDECIDED  # two seeds
     low = claim(None, None, sign=-1)
-    assert word(low, [50, 50, 50], [52, 53, 52]) == TREND
-    assert word(low, [52, 53, 52], [50, 50, 50]) == NOT
+    assert word(low, [50, 50, 50], [52, 53, 52]) == SAME
+    assert word(low, [52, 53, 52], [50, 50, 50]) == OPPOSITE
 
 
 def test_a_tie_is_a_claim_too():
     c = claim(None, None, sign=0, said=0.3, tolerance=0.75)
-    assert word(c, [50.1, 50.3, 49.8], [50, 50, 50]) == REPRODUCED
-    assert word(c, [52, 52, 52], [50, 50, 50]) == NOT
+    assert word(c, [50.1, 50.3, 49.8], [50, 50, 50]) == AS_GOOD
+    assert word(c, [52, 52, 52], [50, 50, 50]) == OPPOSITE
+
+
+def test_a_stand_in_is_said_to_be_one():
+    c = claim(62.0, 60.0)
+    for one in c.sides:
+        assert isinstance(one.settings, dict)
+        one.settings["small"] = Setting("letters", one.row, 7, scenario={"clients": 4})
+    assert word(c, [52, 53.1, 50.9], [50, 51, 49], "small") == f"{SAME} on a stand-in"
+    (row,) = judged([c], found(c, [52, 53, None], [50, 51, 49], "small"))
+    assert row.ran_on == "letters, MLP 128-128, 4 clients, 7 rounds, 3 seeds"
+    assert row.lost == "1 diverged" and row.verdict.n == 2
 
 
 def test_only_common_seeds_count():
@@ -70,8 +87,8 @@ def test_only_common_seeds_count():
     lines = found(c, [50], [48])
     lines.lines[c.cell.key("paper")] = {7: {"value": 50}}
     (row,) = judged([c], lines)
-    assert row.scale == "-" and row.verdict.word == NONE
-    assert "no seed that both" in row.verdict.why
+    assert row.scale == "-" and row.word == NONE
+    assert "no seed has played both" in row.verdict.why
 
 
 def test_the_largest_scale_counts_unless_asked():
@@ -82,7 +99,29 @@ def test_the_largest_scale_counts_unless_asked():
     (row,) = judged([c], both, "tiny")
     assert row.scale == "tiny" and row.verdict.word == NONE
     (row,) = judged([c], both, "small")
-    assert row.verdict.word == NONE
+    assert row.word == NONE
+
+
+def test_a_scale_that_cannot_decide_waits_for_one_that_can():
+    """Two seeds at the paper's scale, three at the small one."""
+    c = claim(62.0, 60.0)
+    for one in c.sides:
+        assert isinstance(one.settings, dict)
+        one.settings["small"] = Setting("letters", one.row, 7)
+    both = found(c, [50, 51], [48, 49])
+    assert judged([c], both)[0].scale == "paper"
+    both.lines.update(found(c, [1, 2, 3], [5, 6, 7], "small").lines)
+    assert judged([c], both)[0].scale == "small"
+
+
+def test_claims_of_one_and_the_same_run_count_once():
+    c = claim(62.0, 60.0)
+    again = replace(c, name="the same, said twice")
+    rows = judged([c, again], found(c, [52, 53, 51], [50, 51, 49]))
+    rows += judged([claim(55.0, 50.0)], Found({}))
+    total = tally(rows)
+    assert (total.claims, total.runs) == (3, 1)
+    assert total.words == {MATCHES: 1, NONE: 1} and total.by_chance == 0.025
 
 
 def test_a_claim_against_its_own_numbers_is_refused():
@@ -99,9 +138,29 @@ def test_a_claim_against_its_own_numbers_is_refused():
 def test_claims_as_text():
     c = claim(62.0, 60.0)
     text = as_text(judged([c], found(c, [52, 53.1, 50.9], [50, 51, 49])))
-    first, says, here, last = text.splitlines()
-    assert first == "paper/a-b: reproduced (paper, 3 seeds)"
+    first, says, ran, here, last, chance = text.splitlines()
+    assert first == "paper/a-b: matches the paper"
     assert says == "  claim: A is ahead of B, by +2 %"
-    assert here.startswith("  here: the gain is the paper's: +2")
-    assert last == "1 claims: 1 reproduced"
-    assert as_text([]) == "0 claims: none\n"
+    assert (
+        ran == "  ran on: letters, MLP 128-128, 2 rounds, 3 seeds" or "clients" in ran
+    )
+    assert here.startswith("  here: as large as the paper's +2: +2")
+    assert last == "1 claim, 1 different experiments: 1 matches the paper"
+    assert "0.0 would come out" in chance
+    assert as_text([]) == "0 claims, 0 different experiments: none judged\n"
+
+
+def test_claims_as_json_have_everything():
+    c = claim(62.0, 60.0)
+    (one,) = json.loads(as_json(judged([c], found(c, [52, 53, None], [50, 51, 49]))))
+    assert one["id"] == "paper-a-b" and one["verdict"] == UNDECIDED
+    assert one["lost"] == "1 diverged" and one["seeds"] == 2 and one["mean"] == 2
+    assert one["a"]["values"] == {"0": 52, "1": 53, "2": None}
+    assert one["b"]["key"] == c.beside.key("paper") and not one["stand_in"]
+
+
+def test_a_claim_s_address_is_its_own_and_not_its_place():
+    every = [c for p in CLAIMS for c in CLAIMS[p]]
+    slugs = [c.slug for c in every]
+    assert len(set(slugs)) == len(every)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", slug) for slug in slugs)

@@ -358,6 +358,7 @@ PLAYS = "sys.exit(__main__.main(sys.argv[1:]))"
 def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     env = os.environ | {"PYTHONPATH": str(ROOT), "FEDLAB_PROGRESS": "0"}
     run = ["run", "made/table1", "--seeds", "0", "1", "--threads", "1"]
+    run.append("--uncommitted")
 
     def lines(before: str, *more: str) -> tuple[str, str, list[dict]]:
         done = subprocess.run(

@@ -81,19 +81,20 @@ def test_a_table_is_run_and_shown(here, capsys):
     lines = out.splitlines()
     assert code == 0 and lines[0] == "made/table1: A table <made> for tests"
     assert lines[1].split() == [
-        "row", "column", "unit", "paper", "ours", "seeds", "scale", "verdict",
+        "row", "column", "unit", "paper", "ours", "verdict", "ran", "on",
     ]  # fmt: skip
     values = [json.loads(v)["value"] for v in stored.splitlines()][:3]
     mean = sum(values) / 3
-    assert f"{mean:.2f} ±" in lines[2] and " small " in lines[2]
-    assert lines[2].endswith("no verdict") and "2 no verdict; " in lines[6]
+    assert f"{mean:.2f} ±" in lines[2] and " on a stand-in " in lines[2]
+    assert lines[2].endswith(", 3 seeds") and "4 on a stand-in" in lines[6]
     # asked again, nothing is played and nothing is written
     assert call(f"{RUN} --scale small", capsys)[0] == 0
     assert path.read_text() == stored
     code, out, _ = call("tables", capsys)
-    assert code == 0 and out.splitlines()[1].split()[:5] == [
-        "made/table1", "4", "0/4", "4/4", "0/0",
+    assert code == 0 and out.splitlines()[1].split()[:6] == [
+        "made/table1", "4", "-", "4", "-", "-",
     ]  # fmt: skip
+    assert out.splitlines()[-1].split() == ["all", "4", "0", "4", "0", "0"]
 
 
 def test_part_of_a_table_and_what_has_no_scale(here, capsys):
@@ -127,9 +128,9 @@ def test_tables_are_written_for_others(here, capsys):
     page = (here / "t.html").read_text()
     reader.feed(page)
     assert tags.count("td") == 4 and tags.count("th") == 5
-    assert "A &amp; B" in page and "&lt;made&gt;" in page and "small, 3 seeds" in page
+    assert "A &amp; B" in page and "&lt;made&gt;" in page and ", 3 seeds" in page
     tex = (here / "t.tex").read_text()
-    assert r"A \& B & 40 / " in tex and r"prox\_1" in tex and tex.count(r"\\") == 3
+    assert r"A \& B & 40 / " in tex and r"prox\_1" in tex and tex.count(r"\\") == 4
     code, _, err = call(line, capsys)
     assert code == 2 and "t.html exists: use --force" in err
     assert call(f"{line} --force", capsys)[0] == 0
@@ -251,3 +252,14 @@ def test_only_what_a_claim_compares_is_run(here, capsys, monkeypatch):
     assert set(stored.lines) == {first.key("tiny"), prox.key("tiny")}
     code, _, err = call("run made --claims --column two", capsys)
     assert code == 2 and "no cell that a claim compares has both" in err
+
+
+def test_lines_of_an_unfinished_tree_are_refused_unless_asked_for(
+    here, capsys, monkeypatch
+):
+    monkeypatch.setattr(command, "commit", lambda: "abc1234+")
+    code, out, err = call(RUN, capsys)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "files differ from commit abc1234" in err and "--uncommitted" in err
+    assert not (here / "results").exists()
+    assert call(f"{RUN} --uncommitted", capsys)[0] == 0

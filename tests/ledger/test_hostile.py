@@ -350,7 +350,7 @@ def test_a_terminal_that_shows_little_costs_no_result(here, tmp_path):
     )
     root = Path(__main__.__file__).parents[1]
     env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(root)}
-    for verb in (["run", "made"], ["show", "made/table1"]):
+    for verb in (["run", "made", "--uncommitted"], ["show", "made/table1"]):
         done = subprocess.run(
             [sys.executable, "-c", declared, *verb], env=env, capture_output=True,
             cwd=tmp_path, text=True,

@@ -101,7 +101,7 @@ def prepare(folder: Path) -> Path:
 
 
 COMMANDS = {
-    "run": "run made",
+    "run": "run made --uncommitted",
     "merge": "merge one two",
     "export": "export made/table1 --row 11 --out m --force",
     "split": "split letters --clients 3 --out s.json --force",

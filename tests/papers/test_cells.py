@@ -16,7 +16,7 @@ from fedlab_ledger.book import opened
 from fedlab_ledger.build import data_of, maker_of, method_of, run_of, scenario_of
 from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import PAPERS, TABLES, field, gaps
-from fedlab_ledger.show import as_latex, beside_of, shown
+from fedlab_ledger.show import as_latex, shown
 from fedlab_ledger.trace import lines_of
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]
@@ -190,10 +190,13 @@ def test_what_the_paper_says_twice_is_the_same():
 
 def test_those_shown_beside_a_cell_are_there_and_are_others():
     for cell in CELLS:
-        other = beside_of(cell, TABLES)
-        assert (other is None) == (cell.over is None), cell.name
-        for scale in SCALES if other else ():
-            if scale in cell.settings and other and scale in other.settings:
+        if cell.over is None:
+            continue
+        table, row = cell.over
+        other = TABLES[f"{cell.paper}/{table}"].at(row, cell.column)
+        assert other is not None, cell.name
+        for scale in SCALES:
+            if scale in cell.settings and scale in other.settings:
                 same = cell.key(scale) == other.key(scale)
                 assert not same or cell.row == "Scaffold" or scale == "tiny", cell.name
 
@@ -201,7 +204,7 @@ def test_those_shown_beside_a_cell_are_there_and_are_others():
 def test_every_table_can_be_set_in_latex():
     """The first line is a comment; below it there is nothing but ASCII."""
     for table in TABLES.values():
-        text = as_latex(table, shown(table, TABLES, Found()))
+        text = as_latex(table, shown(table, Found()))
         strange = {c for c in text.split("\n", 1)[1] if not c.isascii()}
         assert not strange, table.path
 

@@ -1,0 +1,97 @@
+"""On what a number was measured, in words: data, network, clients, rounds.
+
+A stand-in never bears the name of what it stands in for: these words are made of the
+setting that was played, and of nothing else.
+"""
+
+import re
+from typing import Any
+
+from fedlab_ledger.cells import Setting
+
+DATA = {
+    "letters": "letters",
+    "digits": "digits",
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "femnist": "FEMNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "cinic10": "CINIC-10",
+    "svhn": "SVHN",
+    "ham10000": "HAM10000",
+    "ag_news": "AG News",
+}
+NETWORKS = {
+    "mlp_200": "MLP 200-200",
+    "disco_cnn": "FedDisco's CNN",
+    "simple_cnn": "SimpleCNN",
+    "collab_cnn": "FedCollab's CNN",
+    "mcmahan_cnn": "McMahan's CNN",
+    "alexnet": "AlexNet",
+    "lenet": "LeNet",
+    "textcnn": "text CNN",
+    "vgg9": "VGG-9",
+    "resnet18": "ResNet-18",
+    "resnet50": "ResNet-50",
+    "wrn56_4": "WRN-56-4",
+    "densenet121": "DenseNet-121",
+}
+
+# What names of data and networks look like in the papers' tables, longest first.
+_SHORT = ("FMNIST", "Tiny-ImageNet", "Sent140", "MLP", "ResNet", "CNN")
+_DEEP = tuple(f"ResNet-{n}" for n in (8, 18, 20, 50, 56, 110))
+NAMED = sorted(
+    {*DATA.values(), *NETWORKS.values(), *_SHORT, *_DEEP} - {"letters", "digits"},
+    key=len,
+    reverse=True,
+)
+
+
+def data(s: Setting) -> str:
+    """What was learnt: "letters", "6,000 of Fashion-MNIST"."""
+    name = DATA.get(s.dataset, s.dataset)
+    return name if s.sample is None else f"{s.sample:,} of {name}"
+
+
+def network(s: Setting) -> str:
+    """What learnt it: "MLP 64-64", "ResNet-20"."""
+    if s.model == "mlp":
+        hidden = s.network.get("hidden", (128, 128))
+        return f"MLP {'-'.join(map(str, hidden))}"
+    if s.model == "law_resnet":
+        return f"ResNet-{s.network['depth']}"
+    return NETWORKS.get(s.model, s.model)
+
+
+def clients(s: Setting) -> str:
+    """Who took part: "10 clients", "10 of 60 clients a round"."""
+    n = how_many(s.scenario)
+    many = "clients as the data bring them" if n is None else f"{n} clients"
+    return many if s.participants is None else f"{s.participants} of {many} a round"
+
+
+def how_many(scenario: dict[str, Any]) -> int | None:
+    """How many clients a scenario has, if it says so."""
+    if "clients_each" in scenario:
+        return scenario["clients_each"] * len(scenario["shares"])
+    if "biased" in scenario:
+        return scenario["biased"] + scenario["unbiased"]
+    return scenario.get("clients", scenario.get("sample"))
+
+
+def ran_on(s: Setting) -> str:
+    """Data, network, clients and rounds in a line."""
+    rounds = "1 round" if s.rounds == 1 else f"{s.rounds} rounds"
+    return ", ".join([data(s), network(s), clients(s), rounds])
+
+
+def without_names(text: str) -> str:
+    """A paper's name of a place, less the data sets and networks in it.
+
+    "CIFAR-10 NIID-1" is "NIID-1": to be said of what was played elsewhere.
+    """
+    for name in NAMED:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?![\w-])", "", text)
+    text = re.sub(r"\s*,(\s*,)*\s*", ", ", text)
+    return re.sub(r"\s+", " ", text).strip(" ,;:")

@@ -1,0 +1,50 @@
+"""What a number ran on is said in words that are made of its setting alone."""
+
+import pytest
+
+from fedlab_ledger import Setting
+from fedlab_ledger.build import data_of, scenario_of
+from fedlab_ledger.papers import TABLES
+from fedlab_ledger.ran import DATA, NETWORKS, clients, how_many, network, ran_on
+
+SETTINGS = {s.key: s for t in TABLES.values() for c in t.cells
+            for s in c.settings.values()}  # fmt: skip
+
+
+def test_every_data_set_and_network_has_a_name():
+    assert {s.dataset for s in SETTINGS.values()} <= DATA.keys()
+    named = {s.model for s in SETTINGS.values()} - {"mlp", "law_resnet"}
+    assert named <= NETWORKS.keys()
+
+
+def test_a_line_says_data_network_clients_and_rounds():
+    s = Setting("fashion_mnist", "fedavg", 20, "niid2", {"biased": 5, "unbiased": 1},
+                sample=6000, model="disco_cnn")  # fmt: skip
+    said = "6,000 of Fashion-MNIST, FedDisco's CNN, 6 clients, 20 rounds"
+    assert ran_on(s) == said
+    few = Setting("letters", "fedavg", 1, "dirichlet", {"clients": 60, "alpha": 0.5},
+                  network={"hidden": [32, 16]}, participants=10)  # fmt: skip
+    assert ran_on(few) == "letters, MLP 32-16, 10 of 60 clients a round, 1 round"
+
+
+def test_widths_are_said_as_they_are_built():
+    """The usual ones, too, which a setting does not name."""
+    usual = Setting("letters", "fedavg", 1)
+    from fedlab_core.models import build
+
+    layers = build("mlp", (1, 16, 16), 10)()
+    widths = [len(w) for n, w in layers.named_parameters() if n.endswith("bias")][:-1]
+    assert network(usual) == f"MLP {'-'.join(map(str, widths))}"
+
+
+# One setting of every way to divide, at the scale of smoke tests.
+KINDS = {(s.kind, *sorted(s.scenario)): s for s in SETTINGS.values()
+         if s.dataset == "letters" and s.rounds <= 2}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+def test_as_many_clients_are_said_as_there_are(kind):
+    s = KINDS[kind]
+    n = len(scenario_of(s, data_of(s), 0))
+    assert how_many(s.scenario) in (n, None)
+    assert f"{n} clients" in clients(s) or how_many(s.scenario) is None

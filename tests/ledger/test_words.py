@@ -1,0 +1,87 @@
+"""Every word of `claims --json` once more, by another program, from the stored lines.
+
+Nothing of the ledger's own is used: files are read as JSON, and the interval is that of
+SciPy's paired t test.
+"""
+
+import json
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedlab_core import __main__
+from tools.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def stored() -> dict[str, dict[int, float | None]]:
+    """By key and seed, the first value that was written."""
+    found: dict[str, dict[int, float | None]] = defaultdict(dict)
+    for path in sorted((ROOT / "results" / "ledger").glob("*.jsonl")):
+        for text in path.read_text().splitlines():
+            line = json.loads(text)
+            found[line["key"]].setdefault(line["seed"], line["value"])
+    return found
+
+
+@pytest.fixture
+def said(capsys) -> list[dict]:
+    ledger = str(ROOT / "results" / "ledger")
+    assert __main__.main(["claims", "--json", "--ledger", ledger]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def word_of(claim: dict, a: dict, b: dict) -> str:
+    """The word, by a paired t test of the seeds that count."""
+    fixed = {int(k) for k in claim["a"]["values"]} & {
+        int(k) for k in claim["b"]["values"]
+    }
+    pairs = [(a[k], b[k]) for k in fixed if None not in (a[k], b[k])]
+    if not fixed:
+        return "not run"
+    if len(pairs) < 3:
+        return "undecided"
+    x, y = np.array(pairs, float).T
+    if np.ptp(x - y) < 1e-9:
+        low = high = mean = float((x - y).mean())
+    else:
+        low, high = stats.ttest_rel(x, y).confidence_interval(0.95)
+        mean = (low + high) / 2
+    limit, sign = claim["tolerance"], claim["sign"]
+    if sign == 0:
+        if max(-low, high) <= limit + 1e-9:
+            return "as good as"
+        apart = low > limit + 1e-9 or high < -limit - 1e-9
+        return "opposite" if apart else "undecided"
+    if sign < 0:
+        low, high, mean = -high, -low, -mean
+    if low > 1e-9:
+        gain = claim["paper_gain"]
+        near = gain is not None and abs(mean - sign * gain) <= limit + 1e-9
+        known = (high - low) / 2 <= 2 * limit + 1e-9
+        full = claim["scale"] == "paper" and near and known
+        return "matches the paper" if full else "same direction"
+    return "opposite" if high < -1e-9 else "undecided"
+
+
+def test_every_word_is_derived_again_from_the_stored_seeds(stored, said):
+    words = set()
+    for claim in said:
+        a, b = (stored.get(claim[side]["key"], {}) for side in "ab")
+        assert claim["verdict"] == word_of(claim, a, b), claim["id"]
+        words.add(claim["verdict"])
+    assert len(words) >= 5  # the ledger has an example of most
+
+
+def test_the_values_are_the_stored_ones_and_the_seeds_the_rule_s(stored, said):
+    for claim in said:
+        for side in "ab":
+            here, all_ = claim[side], stored.get(claim[side]["key"], {})
+            values = {int(k): v for k, v in here["values"].items()}
+            assert all(all_[k] == v for k, v in values.items())
+            if claim["paper"] == "gaps" or claim["scale"] not in ("small", "paper"):
+                continue
+            counting = [k for k in all_ if k < 8 or claim["scale"] == "paper"]
+            assert sorted(values) == sorted(counting), claim["id"]

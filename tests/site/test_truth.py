@@ -1,0 +1,114 @@
+"""No data set and no network is named beside a number of ours that was not run on it.
+
+What a page says in the paper's words is marked as that (`fl-theirs`); the rest of every
+row, claim, card, caption and figure may name only what the row says that ours ran on.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+NAMES = re.compile(
+    r"(?<![\w-])(CIFAR-100|CIFAR-10|CINIC-10|Fashion-MNIST|FMNIST|FEMNIST|MNIST|SVHN|"
+    r"HAM10000|AG News|Sent140|Tiny-ImageNet|letters|digits|"
+    r"SimpleCNN|ResNet-?\d+|WRN-56-4|DenseNet-?121|VGG-?9|AlexNet|LeNet|"
+    r"MLP [\d-]+|\w+'s CNN|text CNN)(?![\w-])"
+)
+SAME = {"FMNIST": "Fashion-MNIST"}
+
+
+def named(text: str) -> set[str]:
+    """The data sets and networks that a text names."""
+    found = map(str, NAMES.findall(text.replace("’", "'")))
+    return {SAME.get(name, name) for name in found}
+
+
+def own_words(element: Tag) -> str:
+    """A text of ours: without the paper's words, and without commands."""
+    copy = BeautifulSoup(str(element), "html.parser")
+    for theirs in copy.select(".fl-theirs, code, title"):
+        theirs.decompose()
+    return copy.get_text(" ", strip=True)
+
+
+def pages(site: Path) -> Iterator[tuple[str, BeautifulSoup]]:
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text()
+        if 'class="fl-ours"' in text:
+            yield path.name, BeautifulSoup(text, "html.parser")
+
+
+def rows(page: BeautifulSoup) -> list[Tag]:
+    """Rows with a number of ours that say what it ran on."""
+    found = [cell.find_parent("tr") for cell in page.select("td.fl-ours")]
+    return [row for row in found if row is not None]
+
+
+def text_of(element: Tag, selector: str) -> str:
+    """The text of all that a selector finds inside."""
+    return " ".join(found.get_text(" ") for found in element.select(selector))
+
+
+def untrue(page: BeautifulSoup) -> Iterator[str]:
+    """Everything that names what was not run."""
+    for row in rows(page):
+        said, ran = row.get_text(" ", strip=True), named(text_of(row, ".fl-ran"))
+        if not ran and text_of(row, ".fl-ours").strip() != "–":
+            yield f"a row that does not say what ours ran on: {said}"
+        for name in named(own_words(row)) - ran:
+            yield f"{name} in the row {said}"
+        about = row.find_previous_sibling("tr")
+        if isinstance(about, Tag) and "fl-about" in (about.get("class") or []):
+            for name in named(own_words(about)) - ran:
+                yield f"{name} in the claim {about.get_text(' ', strip=True)}"
+    for table in page.select("table:has(td.fl-ours)"):
+        here = named(text_of(table, ".fl-ran"))
+        for caption in table.select("caption"):
+            for name in named(own_words(caption)) - here:
+                yield f"{name} in the caption {caption.get_text()}"
+    for block in page.select(".fl-ledger:has(td.fl-ours)"):
+        here = named(text_of(block, ".fl-ran"))
+        for title in block.select("h3"):
+            for name in named(own_words(title)) - here:
+                yield f"{name} in the title {title.get_text()}"
+    for drawn in page.select("figure[data-ran]"):
+        labels = " ".join(str(e["aria-label"]) for e in drawn.select("[aria-label]"))
+        said = f"{drawn.get_text(' ')} {labels}"
+        for name in named(said) - named(str(drawn["data-ran"])):
+            yield f"{name} in the figure {said[:120]}"
+
+
+def test_what_is_named_beside_a_number_of_ours_was_run(site):
+    found = 0
+    for name, page in pages(site):
+        assert not list(untrue(page)), name
+        found += len(rows(page))
+    assert found > 300
+
+
+TRUE = (
+    '<table><caption>On letters</caption><tr class="fl-about"><th>'
+    '<span class="fl-theirs">On CIFAR-10</span></th></tr><tr><td class="fl-ours">1</td>'
+    '<td class="fl-ran">letters, MLP 8-8</td></tr></table>'
+    '<figure data-ran="letters, MLP 8-8"><svg aria-label="MLP 8-8, gains"></svg>'
+    "</figure>"
+)
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("On letters", "On CIFAR-10"),
+        ('<span class="fl-theirs">On CIFAR-10</span>', "On CIFAR-10"),
+        (">1<", ">1 (SimpleCNN)<"),
+        (">letters, MLP 8-8<", "><"),
+        ("MLP 8-8, gains", "LeNet, gains"),
+    ],
+)
+def test_a_wrong_name_is_found(old, new):
+    assert not list(untrue(BeautifulSoup(TRUE, "html.parser")))
+    wrong = TRUE.replace(old, new, 1)
+    assert list(untrue(BeautifulSoup(wrong, "html.parser")))
