@@ -20,7 +20,7 @@ Figure 6 therefore has C = 8 too, where no seed was on the edge.
 """
 
 from fedlab_ledger import Table
-from fedlab_ledger.papers.fedcollab import figures, tables
+from fedlab_ledger.papers.fedcollab import figures, tables, tuning
 from fedlab_ledger.papers.fedcollab.claims import CLAIMS
 
-TABLES: tuple[Table, ...] = (*tables.TABLES, *figures.TABLES)
+TABLES: tuple[Table, ...] = (*tables.TABLES, *tuning.TABLES, *figures.TABLES)

@@ -18,6 +18,7 @@ from fedlab_ledger.papers.fedcollab.worlds import (
     LABEL,
     OURS,
     SHIFTS,
+    TRIED,
     looking,
     scales,
     table,
@@ -34,7 +35,7 @@ FIGURE_5 = {
     SHIFTS[2]: "0.0170 0.0151 0.0850 0.0433 0.0879 0.2736 0.2916 0.2861 0.2484 0.1400",
 }
 # C at the paper's scale; at the smaller ones it is as many times their usual C
-CAPACITIES = (1.0, 2.5, 5.0, 8.0, 10.0, 12.0, 20.0)
+CAPACITIES = tuple(10 * times for times in TRIED)
 
 
 def _two(classes_renamed: int, samples: int) -> dict[str, Plain]:

@@ -34,6 +34,7 @@ BASES: dict[str, Plain] = {
 _SHARES = [list(shares) for shares in FEDCOLLAB_LABEL_SHIFT]
 _NO_IMAGENET = "starts from a network trained on ImageNet, which is not fetched"
 LOST = "the text at hand has no numbers of this row"
+TRIED = (0.1, 0.25, 0.5, 0.8, 1.0, 1.2, 2.0)  # values of C, in parts of the usual one
 
 
 def _quantity(large_to_small: float) -> list[float]:
@@ -92,7 +93,7 @@ def looking(shift: str, scale: str, times: float = 1.0) -> Plain:
             options |= {"pooled": 4, "standardise": True}
     elif shift == FEATURE:
         options = {"C": 15.0, "pooled": 8, "standardise": True}
-    options["C"] *= times
+    options["C"] = round(options["C"] * times, 6)
     return options
 
 
