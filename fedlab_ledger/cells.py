@@ -101,7 +101,8 @@ class Cell:
     `metric` says which number of a run it is (see `measures`); `against` holds the
     settings of the run it is compared with, where the metric compares two. `over` is
     the (table, row) that the paper shows it beside, in the same column: who is
-    to be beaten, if the paper says so. `tolerance` is in the cell's unit.
+    to be beaten, if the paper says so. `tolerance` is in the cell's unit. `reading` is
+    what one has to know of it at every scale, `notes` what holds at one alone.
     """
 
     paper: str
@@ -119,10 +120,13 @@ class Cell:
     over: tuple[str, str] | None = None
     against: Mapping[str, Setting] = field(default_factory=dict)
     lacks: str = ""  # why a scale is missing
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         strange = [s for s in self.settings if s not in SCALES]
         require(not strange, f"{self.name}: unknown scale {', '.join(strange)}")
+        idle = ", ".join(s for s in self.notes if s not in self.settings)
+        require(not idle, f"{self.name}: a note at {idle}, where nothing is run")
         check_metric(self.metric)
         missing = [s for s in SCALES if s not in self.settings]
         said = bool(self.lacks) or not missing
@@ -132,6 +136,10 @@ class Cell:
     def name(self) -> str:
         """Paper, table, row and column in one line."""
         return f"{self.paper}/{self.table} {self.row} | {self.column}"
+
+    def said(self, scale: str) -> str:
+        """What one has to know of it at a scale: its reading and that scale's note."""
+        return "; ".join(filter(None, (self.reading, self.notes.get(scale))))
 
     def runs(self, scale: str) -> tuple[Setting, ...]:
         """What is trained for it: its own setting, and one to compare it with."""

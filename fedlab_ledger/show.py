@@ -142,7 +142,7 @@ def as_csv(table: Table, cells: list[Shown]) -> str:
     for s in cells:
         c, v = s.cell, s.verdict
         numbers = ["" if math.isnan(x) else repr(x) for x in (v.mean, v.half)]
-        rest = [c.metric, c.tolerance, v.why, c.where, c.reading]
+        rest = [c.metric, c.tolerance, v.why, c.where, c.said(s.scale)]
         rest += [round(s.seconds, 3), s.device]
         writer.writerow([table.path, *_line(s), *numbers, *rest])
     return out.getvalue()
@@ -172,7 +172,7 @@ def _place(s: Shown | None) -> str:
     if s is None:
         return "<td></td>"
     esc, kind = html.escape, s.word.replace(" ", "-")
-    why = esc(f"{s.verdict.why}. {s.cell.reading}".strip(), quote=True)
+    why = esc(f"{s.verdict.why}. {s.cell.said(s.scale)}".strip(), quote=True)
     said = f"{s.scale}, {s.verdict.n} seeds: {s.word}"
     return (
         f'<td class="{kind}" title="{why}">{esc(s.theirs)} | {esc(s.ours)}'

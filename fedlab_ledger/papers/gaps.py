@@ -94,7 +94,14 @@ class Gap:
             paper_value=None,
             over=None,
             lacks=_ONE_SCALE,
+            notes=self._notes(cell, change),
         )
+
+    def _notes(self, cell: Cell, change: Plain) -> dict[str, str]:
+        """The note on the cell at this scale; a change may be of what it says."""
+        note = cell.notes.get(self.scale)
+        but = f"{note}; apart from the change" if note and change else note
+        return {self.scale: but} if but else {}
 
 
 def changed(setting: Setting, change: Plain) -> Setting:

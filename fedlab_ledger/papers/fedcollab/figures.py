@@ -11,6 +11,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 from fedlab_ledger.papers.fedcollab.tables import TABLE_1
@@ -19,8 +20,10 @@ from fedlab_ledger.papers.fedcollab.worlds import (
     OURS,
     SHIFTS,
     TRIED,
+    looked,
     looking,
     scales,
+    stand_in,
     table,
     worlds,
 )
@@ -80,8 +83,8 @@ def _figure_1() -> Table:
                         unit="share",
                         metric="acc",
                         where=f"Fig. 1{panel}",
-                        reading=f"{_NOT_READ}; small: two clients with letters, some "
-                        "of which are renamed",
+                        reading=_NOT_READ,
+                        notes={"small": "letters, some of which are renamed"},
                         tolerance=0.02,
                         over=None if row == "local" else ("figure1", "local"),
                         lacks="neither data nor network are said",
@@ -148,8 +151,8 @@ def _figure_6() -> Table:
                     where="Fig. 6; the authors' stored run of seed 0"
                     if value is not None
                     else "Fig. 6",
-                    reading=f"{_NOT_READ}, which values of C neither; label shift; "
-                    "small: 12 clients with letters, C half as large",
+                    reading=f"{_NOT_READ}, which values of C neither; label shift",
+                    notes=noted(made, stand_in(LABEL), looked(made)),
                     tolerance=tolerance,
                 )
             )

@@ -94,10 +94,10 @@ def _table_2() -> Table:
             if row == "FedCluster" and "small" in each:
                 each["small"] = how | {"options": SPLITS[shift]}
             made = scales(row, shift, each, LABEL)
-            more = {"where": "Table 2", "reading": LOST, "tiny": LABEL}
+            more: Plain = {"where": "Table 2", "reading": LOST, "tiny": LABEL}
             if row == "FedCluster" and shift in SPLITS:
                 e1, e2 = SPLITS[shift].values()
-                more["reading"] = f"{LOST}; small: splits by thresholds {e1} and {e2}"
+                more["notes"] = {"small": f"splits by thresholds {e1} and {e2}"}
             cells += three_numbers("table2", row, shift, made, _UNKNOWN, **more)
         cells += three_numbers(
             "table2",
@@ -128,7 +128,7 @@ def _table_3() -> Table:
             }
             for scale in worlds(LABEL)
         }
-        more = {"where": "Table 3", "reading": LOST, "over": "FedCollab"}
+        more: Plain = {"where": "Table 3", "reading": LOST, "over": "FedCollab"}
         more["tiny"] = LABEL
         made = scales(row, LABEL, how)
         cells += three_numbers("table3", row, LABEL, made, _UNKNOWN, **more)

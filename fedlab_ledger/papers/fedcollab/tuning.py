@@ -9,12 +9,15 @@ are reported.
 """
 
 from fedlab_ledger import Cell, Table
+from fedlab_ledger.papers.common import noted
 from fedlab_ledger.papers.fedcollab.worlds import (
     FEATURE,
     LABEL,
     TRIED,
+    looked,
     looking,
     scales,
+    stand_in,
     table,
     worlds,
 )
@@ -35,18 +38,20 @@ def _tuning() -> Table:
                 scale: {"method": "fedcollab", "options": looking(shift, scale, times)}
                 for scale in worlds(shift)
             }
+            made = scales(row(times), shift, how)
             cells.append(
                 Cell(
                     "fedcollab",
                     "tuning",
                     row(times),
                     shift,
-                    scales(row(times), shift, how),
+                    made,
                     None,
                     where="App. B.1",
                     metric="mean-10",
                     reading="chosen by this, on seeds 900 to 902, which are not "
                     "reported; which values the paper tries is not known",
+                    notes=noted(made, stand_in(shift), looked(made)),
                 )
             )
     return table("tuning", "Which C is best, by seeds that are not reported", cells)

@@ -15,6 +15,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 
@@ -137,6 +138,7 @@ def three_numbers(
     *,
     where: str,
     reading: str = "",
+    notes: Mapping[str, str] | None = None,
     over: str | None = None,
     tiny: str | None = None,
 ) -> list[Cell]:
@@ -145,7 +147,7 @@ def three_numbers(
     `tiny` is the shift of the smoke tests, if not this one.
     """
     alone = scales("Local", shift, tiny=tiny)
-    says = "; ".join(filter(None, (reading, _reading(shift, row))))
+    says = noted(made, stand_in(shift), looked(made), notes or {})
     cells = []
     for (what, tolerance), value in zip(TOLERANCE.items(), values, strict=True):
         paired = what != "Acc"
@@ -160,7 +162,8 @@ def three_numbers(
                 unit="share",
                 metric=what.lower(),
                 where=where,
-                reading=says,
+                reading=reading,
+                notes=says,
                 tolerance=tolerance,
                 better="low" if what == "RSD" else "high",
                 over=None if paired or over is None else (name, over),
@@ -171,13 +174,23 @@ def three_numbers(
     return cells
 
 
-def _reading(shift: str, row: str) -> str:
-    if shift == LABEL:
-        return "small: 12 clients with letters"
-    if shift == FEATURE:
-        seen = ", seen as averaged pixels, C = 15" if row.endswith("FedCollab") else ""
-        return f"small: 12 clients with turned letters{seen}"
-    return _NO_IMAGENET
+def stand_in(shift: str) -> dict[str, str]:
+    """What is trained at the small scale in place of the paper's images."""
+    what = {LABEL: "12 clients with letters", FEATURE: "12 clients with turned letters"}
+    return {"small": f"{what[shift]}, a small network"} if shift in what else {}
+
+
+def looked(made: Mapping[str, Setting]) -> dict[str, str]:
+    """FedCollab's C at each scale, and what its discriminators are shown."""
+    notes = {}
+    for scale, setting in made.items():
+        options = setting.options or setting.parts.get("groups", {})
+        if "C" in options and scale != "tiny":
+            notes[scale] = f"C = {options['C']:g}"
+            if "pooled" in options:
+                side = options["pooled"]
+                notes[scale] += f", images seen as {side} x {side} averaged pixels"
+    return notes
 
 
 def table(name: str, title: str, cells: Iterable[Cell]) -> Table:

@@ -63,8 +63,8 @@ def _table_3() -> Table:
         at = {"tiny": tiny, "small": small, "paper": stage}
         cut = {s: {"network": {"split": name}} for s, name in at.items()}
         made = scales("FedImpro", CIFAR, Change.of(**cut), stand_in="FMNIST")
-        reading = f"cut after {stage}; small: after {small}"
-        more = {"where": "Table 3", "reading": reading}
+        notes = {scale: f"cut after {name}" for scale, name in at.items()}
+        more: Plain = {"where": "Table 3", "notes": notes}
         cells.append(cell("table3", "FedImpro", f"{depth} layer", made, value, **more))
     return table("table3", "Where the network is cut, on CIFAR-10", cells)
 
@@ -95,14 +95,15 @@ def _both(
     made: dict,
     values: tuple[float, float | None],
     target: int,
-    reading: str,
+    note: str,
     lacks: str,
 ) -> list[Cell]:
     """A row of Tables 8 and 9: the best accuracy, and rounds to a target."""
     where = name.replace("table", "Table ")
     over = None if row == "FedAvg" else (name, "FedAvg")
     best, rounds = values
-    common: Plain = {"where": where, "reading": reading, "lacks": lacks, "over": over}
+    common: Plain = {"where": where, "lacks": lacks, "over": over}
+    common["notes"] = {"paper": note}
     fast: Plain = {"unit": "rounds", "metric": f"to-{target}", "better": "low"}
     fast |= {"tolerance": round(0.2 * rounds) if rounds else 0.0}
     return [
@@ -154,9 +155,10 @@ def _table_10() -> Table:
             made.pop("small", None)
         over = ("table10", "FedDyn") if row == "FedImpro" else None
         lacks = "" if ours else _QUOTED
-        reading = ""
-        if row.endswith("CIFAR-100"):
-            reading = "100 rounds as printed, although the number is that of Table 1"
+        notes = {}
+        if row == "FedImpro, CIFAR-100":
+            says = "100 rounds as printed, although the number is that of Table 1"
+            notes["paper"] = says
         cells.append(
             cell(
                 "table10",
@@ -165,7 +167,7 @@ def _table_10() -> Table:
                 made,
                 value,
                 where="Table 10",
-                reading=reading,
+                notes=notes,
                 over=over,
                 lacks=lacks or "no small stand-in",
             )

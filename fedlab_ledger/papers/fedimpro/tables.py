@@ -122,14 +122,16 @@ def _table_2() -> Table:
 
 
 def _table_6() -> Table:
-    says = "momentum .9, learning rates of Table 5, FedNova as without, SCAFFOLD's "
-    says += "correction after momentum: before it, it diverges"
+    says = "momentum .9, FedNova as without, SCAFFOLD's correction after momentum: "
+    says += "before it, it diverges"
+    more: Plain = {"where": "Table 6", "reading": says}
+    more |= {"notes": {"paper": "learning rates of Table 5"}}
     cells = []
     for (where, arm), value in typed(TABLE_6, ARMS[:4]).items():
         change = joined(_MOMENTUM, _AFTER if arm == "SCAFFOLD" else {})
         at = (arm, where, scales(arm, _PLACE[where], Change.of(change)), value)
         over = None if arm == "FedAvg" else ("table6", "FedAvg")
-        cells.append(cell("table6", *at, where="Table 6", reading=says, over=over))
+        cells.append(cell("table6", *at, over=over, **more))
     cells.sort(key=lambda c: ARMS.index(c.row))
     return table("table6", "Best test accuracy of the baselines with momentum", cells)
 
