@@ -103,6 +103,8 @@ class Cell:
     the (table, row) that the paper shows it beside, in the same column: who is
     to be beaten, if the paper says so. `tolerance` is in the cell's unit. `reading` is
     what one has to know of it at every scale, `notes` what holds at one alone.
+    `paper_spread` is what the paper prints after ±: a standard deviation over its
+    trials, if `reading` does not say otherwise.
     """
 
     paper: str
@@ -121,12 +123,15 @@ class Cell:
     against: Mapping[str, Setting] = field(default_factory=dict)
     lacks: str = ""  # why a scale is missing
     notes: Mapping[str, str] = field(default_factory=dict)
+    paper_spread: NotNegative | None = None
 
     def __post_init__(self) -> None:
         strange = [s for s in self.settings if s not in SCALES]
         require(not strange, f"{self.name}: unknown scale {', '.join(strange)}")
         idle = ", ".join(s for s in self.notes if s not in self.settings)
         require(not idle, f"{self.name}: a note at {idle}, where nothing is run")
+        alone = self.paper_spread is not None and self.paper_value is None
+        require(not alone, f"{self.name}: a spread without a number")
         check_metric(self.metric)
         missing = [s for s in SCALES if s not in self.settings]
         said = bool(self.lacks) or not missing

@@ -92,6 +92,7 @@ class Gap:
             column=words,
             settings={self.scale: changed(cell.settings[self.scale], change)},
             paper_value=None,
+            paper_spread=None,
             over=None,
             lacks=_ONE_SCALE,
             notes=self._notes(cell, change),
