@@ -323,7 +323,7 @@ _MUCH_NOISIER = Try("noisier letters, .5", _noise(0.5))
 _COLLAB = (
     Gap(
         "fedcollab-edge",
-        _claim(fedcollab, "Local, label shift, FMNIST"),
+        _claim(fedcollab, "Local, label shift, FMNIST, fixed C"),
         "The published coalitions stand on an edge at C = 10. The same five seeds as "
         "in the ledger, since what is asked is what becomes of those that fell.",
         (

@@ -86,7 +86,7 @@ def test_some_notes_are_what_is_run():
     assert cut.said("small").endswith("a small CNN; cut after hidden2")
     ours = at("fedcollab/table1", "FedAvg + FedCollab", "Acc, feature shift, CIFAR-10")
     assert "letters" in ours.said("small") and "letters" not in ours.said("paper")
-    assert ours.said("paper").endswith("images seen as 8 x 8 averaged pixels")
+    assert "C = 15, images seen as 8 x 8 averaged pixels" in ours.said("paper")
     many = at("fedlaw/figure8", "FedLAW", "5000 proxy samples")
     assert many.said("small").endswith("10 clients, a proxy set of 100 a class")
     late = at("feddisco/stragglers", "FedAvg", "CIFAR-10 NIID-2")

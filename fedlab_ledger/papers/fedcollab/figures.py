@@ -16,6 +16,7 @@ from fedlab_ledger.papers.common import (
 )
 from fedlab_ledger.papers.fedcollab.tables import TABLE_1
 from fedlab_ledger.papers.fedcollab.worlds import (
+    FIXED,
     LABEL,
     OURS,
     SHIFTS,
@@ -130,8 +131,8 @@ def _figure_6() -> Table:
             scale: {"method": "fedcollab", "options": looking(LABEL, scale, C / 10)}
             for scale in worlds(LABEL)
         }
-        if C == 10:  # as in Table 1
-            made, acc, number = scales(OURS, LABEL), TABLE_1[LABEL][OURS][0], 3.0
+        if C == 10:  # the constant, as in Table 1
+            made, acc, number = scales(FIXED, LABEL), TABLE_1[LABEL][OURS][0], 3.0
         else:
             made, acc, number = scales(OURS, LABEL, how), None, None
         for row, metric, value, unit, tolerance in (
