@@ -73,6 +73,9 @@ def test_what_stands_in_is_named_at_the_small_scale_and_nowhere_else(paper):
         clients = [s.scenario.get("clients") for s in (small, whole)]
         if clients[0] != clients[1]:
             assert f"{clients[0]} clients" in note, cell.name
+        epochs = [s.local.get("epochs", 1) for s in (small, whole)]
+        if epochs[0] != epochs[1] and "E=" in f"{cell.row} {cell.column}":
+            assert f"of {epochs[0]} epochs" in note, cell.name
         seen += 1
     assert seen > 10
 
@@ -88,7 +91,8 @@ def test_some_notes_are_what_is_run():
     assert "letters" in ours.said("small") and "letters" not in ours.said("paper")
     assert "C = 15, images seen as 8 x 8 averaged pixels" in ours.said("paper")
     many = at("fedlaw/figure8", "FedLAW", "5000 proxy samples")
-    assert many.said("small").endswith("10 clients, a proxy set of 100 a class")
+    small = "10 clients, 25 rounds of 5 epochs, a proxy set of 100 a class"
+    assert many.said("small").endswith(small)
     late = at("feddisco/stragglers", "FedAvg", "CIFAR-10 NIID-2")
     assert late.said("small").endswith("8 to 80 steps") and not late.said("paper")
 

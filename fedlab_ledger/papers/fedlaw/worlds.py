@@ -220,11 +220,14 @@ def _stand_in(made: Mapping[str, Setting]) -> dict[str, str]:
     small = made.get("small")
     if small is None:
         return {}
+    long = f"{small.rounds} rounds of {small.local['epochs']} epochs"
     if small.dataset != "letters":
-        return {"small": f"{small.sample or 0:,} of the images"}
+        return {"small": f"{small.sample or 0:,} of the images, {long}"}
     clients, proxy = small.scenario["clients"], (small.proxy or {})["per_class"]
-    says = "letters in place of photographs, a small network"
-    return {"small": f"{says}, {clients} clients, a proxy set of {proxy} a class"}
+    says = (
+        f"letters in place of photographs, a small network, {clients} clients, {long}"
+    )
+    return {"small": f"{says}, a proxy set of {proxy} a class"}
 
 
 def cell(
