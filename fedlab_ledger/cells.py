@@ -126,10 +126,8 @@ class Cell:
     paper_spread: NotNegative | None = None
 
     def __post_init__(self) -> None:
-        strange = [s for s in self.settings if s not in SCALES]
+        strange = [s for s in (*self.settings, *self.notes) if s not in SCALES]
         require(not strange, f"{self.name}: unknown scale {', '.join(strange)}")
-        idle = ", ".join(s for s in self.notes if s not in self.settings)
-        require(not idle, f"{self.name}: a note at {idle}, where nothing is run")
         alone = self.paper_spread is not None and self.paper_value is None
         require(not alone, f"{self.name}: a spread without a number")
         check_metric(self.metric)

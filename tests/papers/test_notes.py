@@ -31,9 +31,14 @@ def test_a_note_is_said_at_its_scale_and_the_reading_at_all():
     assert lettered().said("tiny") == ""
 
 
-def test_a_note_where_nothing_is_run_is_refused():
-    with pytest.raises(InputError, match="a note at paper, where nothing is run"):
-        lettered(notes={"paper": "one"})
+def test_a_note_at_no_scale_is_refused():
+    with pytest.raises(InputError, match="unknown scale large"):
+        lettered(notes={"large": "one"})
+
+
+def test_no_table_has_a_note_where_nothing_is_run():
+    every = [cell for table in TABLES.values() for cell in table.cells]
+    assert all(cell.notes.keys() <= cell.settings.keys() for cell in every)
 
 
 def test_notes_of_several_sources_are_joined_scale_by_scale():
