@@ -101,7 +101,10 @@ class Cell:
     `metric` says which number of a run it is (see `measures`); `against` holds the
     settings of the run it is compared with, where the metric compares two. `over` is
     the (table, row) that the paper shows it beside, in the same column: who is
-    to be beaten, if the paper says so. `tolerance` is in the cell's unit.
+    to be beaten, if the paper says so. `tolerance` is in the cell's unit. `reading` is
+    what one has to know of it at every scale, `notes` what holds at one alone.
+    `paper_spread` is what the paper prints after ±: a standard deviation over its
+    trials, if `reading` does not say otherwise.
     """
 
     paper: str
@@ -119,10 +122,14 @@ class Cell:
     over: tuple[str, str] | None = None
     against: Mapping[str, Setting] = field(default_factory=dict)
     lacks: str = ""  # why a scale is missing
+    notes: Mapping[str, str] = field(default_factory=dict)
+    paper_spread: NotNegative | None = None
 
     def __post_init__(self) -> None:
-        strange = [s for s in self.settings if s not in SCALES]
+        strange = [s for s in (*self.settings, *self.notes) if s not in SCALES]
         require(not strange, f"{self.name}: unknown scale {', '.join(strange)}")
+        alone = self.paper_spread is not None and self.paper_value is None
+        require(not alone, f"{self.name}: a spread without a number")
         check_metric(self.metric)
         missing = [s for s in SCALES if s not in self.settings]
         said = bool(self.lacks) or not missing
@@ -132,6 +139,10 @@ class Cell:
     def name(self) -> str:
         """Paper, table, row and column in one line."""
         return f"{self.paper}/{self.table} {self.row} | {self.column}"
+
+    def said(self, scale: str) -> str:
+        """What one has to know of it at a scale: its reading and that scale's note."""
+        return "; ".join(filter(None, (self.reading, self.notes.get(scale))))
 
     def runs(self, scale: str) -> tuple[Setting, ...]:
         """What is trained for it: its own setting, and one to compare it with."""

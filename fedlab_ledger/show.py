@@ -68,8 +68,9 @@ class Shown:
     @property
     def theirs(self) -> str:
         """The paper's number, or a dash."""
-        value = self.cell.paper_value
-        return "-" if value is None else f"{value:g}"
+        value, spread = self.cell.paper_value, self.cell.paper_spread
+        own = "" if spread is None else f" ± {spread:g}"
+        return "-" if value is None else f"{value:g}{own}"
 
 
 def best_scale(cell: Cell, found: Found) -> str:
@@ -155,7 +156,7 @@ def as_csv(table: Table, cells: list[Shown]) -> str:
         c, v = s.cell, s.verdict
         numbers = ["" if math.isnan(x) else f"{x:.10g}" for x in (v.mean, v.half)]
         rest = [s.status, s.scale, v.n, v.lost, *numbers, c.metric, c.tolerance]
-        rest += [v.why, c.where, c.reading, round(s.seconds, 3), s.device]
+        rest += [v.why, c.where, c.said(s.scale), round(s.seconds, 3), s.device]
         writer.writerow([table.path, *_line(s), *rest])
     return out.getvalue()
 
@@ -184,7 +185,7 @@ def _place(s: Shown | None) -> str:
     if s is None:
         return "<td></td>"
     esc, kind = html.escape, s.word.replace(" ", "-")
-    why = esc(f"{s.verdict.why}. {s.cell.reading}".strip(), quote=True)
+    why = esc(f"{s.verdict.why}. {s.cell.said(s.scale)}".strip(), quote=True)
     said = f"{s.word}: {s.ran_on}" if s.ran_on else s.word
     return (
         f'<td class="{kind}" title="{why}">{esc(s.theirs)} | {esc(s.ours)}'

@@ -45,10 +45,12 @@ def place(table: Table) -> str:
 
 
 def theirs(cell: Cell) -> str:
-    """The paper's number, accuracies with two digits, or a dash."""
+    """The paper's number with its own ±, accuracies with two digits, or a dash."""
     if cell.paper_value is None:
         return "–"
-    return f"{cell.paper_value:.2f}" if cell.unit == "%" else f"{cell.paper_value:g}"
+    digits = ".2f" if cell.unit == "%" else "g"
+    own = "" if cell.paper_spread is None else f" ± {cell.paper_spread:g}"
+    return f"{cell.paper_value:{digits}}{own}"
 
 
 def number(value: float, unit: str, sign: str = "", like: float | None = None) -> str:
@@ -223,7 +225,7 @@ def _trace(s: Shown, book: Book) -> str:
         _METRICS.get(c.metric, c.metric),
         f"tolerance {c.tolerance:g}",
         f"{s.word}: {s.verdict.why}",
-        c.reading,
+        c.said(s.scale),
     ]
     said = ". ".join(_esc(part) for part in about if part)
     run = f"<code>{_esc(command(c, s.scale, lines))}</code>"

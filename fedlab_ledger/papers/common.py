@@ -41,6 +41,12 @@ def settings(**scales: Plain | None) -> dict[str, Setting]:
     return {scale: Setting(**given) for scale, given in scales.items() if given}
 
 
+def noted(made: Iterable[str], *parts: Mapping[str, str]) -> dict[str, str]:
+    """Notes on scales that there are; several on one scale are joined."""
+    found = {scale: [p[scale] for p in parts if p.get(scale)] for scale in made}
+    return {scale: "; ".join(said) for scale, said in found.items() if said}
+
+
 def joined(*parts: Plain) -> Plain:
     """Options laid over each other; dicts inside are joined, not replaced."""
     whole: Plain = {}

@@ -92,9 +92,17 @@ class Gap:
             column=words,
             settings={self.scale: changed(cell.settings[self.scale], change)},
             paper_value=None,
+            paper_spread=None,
             over=None,
             lacks=_ONE_SCALE,
+            notes=self._notes(cell, change),
         )
+
+    def _notes(self, cell: Cell, change: Plain) -> dict[str, str]:
+        """The note on the cell at this scale; a change may be of what it says."""
+        note = cell.notes.get(self.scale)
+        but = f"{note}; apart from the change" if note and change else note
+        return {self.scale: but} if but else {}
 
 
 def changed(setting: Setting, change: Plain) -> Setting:
@@ -315,7 +323,7 @@ _MUCH_NOISIER = Try("noisier letters, .5", _noise(0.5))
 _COLLAB = (
     Gap(
         "fedcollab-edge",
-        _claim(fedcollab, "Local, label shift, FMNIST"),
+        _claim(fedcollab, "Local, label shift, FMNIST, fixed C"),
         "The published coalitions stand on an edge at C = 10. The same five seeds as "
         "in the ledger, since what is asked is what becomes of those that fell.",
         (

@@ -56,6 +56,7 @@ def test_whatever_determines_the_number_is_in_the_key():
 def test_labels_are_not_in_the_key_but_the_metric_and_the_other_run_are():
     key = lettered().key("tiny")
     same = {"row": "B", "column": "c", "where": "p. 7", "reading": "r", "unit": "x"}
+    same |= {"notes": {"tiny": "letters"}}
     for name, value in (same | {"tolerance": 2.0, "paper_value": 1.0}).items():
         assert replace(lettered(), **{name: value}).key("tiny") == key, name
     assert lettered(metric="last").key("tiny") != key

@@ -4,14 +4,18 @@ A number that is typed wrong seldom fits the averages, gains and sums of the sam
 """
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 from fedlab_core import models
-from fedlab_ledger import Cell
+from fedlab_ledger import SCALES, Cell
+from fedlab_ledger.book import opened
+from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import TABLES
 from fedlab_ledger.papers.fedcollab import tables as collab
+from fedlab_ledger.papers.fedcollab import tuning, worlds
 from fedlab_ledger.papers.fedimpro import tables as impro
 from fedlab_ledger.papers.fedimpro.worlds import ARMS
 from fedlab_ledger.papers.rfedavg.tables import COLUMNS
@@ -178,18 +182,74 @@ WHAT = ("multiplications", "parameters")
 
 
 def test_fedcollab_is_the_same_wherever_it_is_shown():
+    """With the C that is chosen in the tables, and Figure 6 has it beside others."""
     acc = "Acc, label shift, FMNIST"
     first = at("fedcollab/table1", "FedAvg + FedCollab", acc)
-    others = [
-        at("fedcollab/table2", "FedCollab", acc),
-        at("fedcollab/table3", "FedCollab", acc),
-        at("fedcollab/figure6", "accuracy", "C = 10"),
-    ]
-    for cell in others:
+    for path in ("fedcollab/table2", "fedcollab/table3"):
+        cell = at(path, "FedCollab", acc)
         assert cell.paper_value == first.paper_value == 0.9247
         assert all(cell.key(s) == first.key(s) for s in ("tiny", "small", "paper"))
+    fixed = at("fedcollab/table1", "FedAvg + FedCollab, fixed C", acc)
+    same = at("fedcollab/figure6", "accuracy", "C = 10")
+    assert fixed.paper_value == same.paper_value == 0.9247
+    assert all(fixed.key(s) == same.key(s) for s in ("tiny", "small", "paper"))
+    assert fixed.settings["paper"].options["C"] == 10
+    assert fixed.key("small") == first.key("small")  # where the constant is chosen
+    chosen = at("fedcollab/figure6", "accuracy", "C = 8")
+    assert chosen.key("paper") == first.key("paper")
     other = at("fedcollab/figure6", "accuracy", "C = 20").settings
     assert other["paper"].options["C"] == 20 and other["small"].options["C"] == 10
+
+
+@pytest.mark.parametrize("shift", [worlds.LABEL, worlds.FEATURE])
+@pytest.mark.parametrize("scale", SCALES)
+def test_fedcollabs_c_is_the_best_of_the_runs_that_it_is_chosen_by(shift, scale):
+    """At a scale where they are not all played, the cells say so."""
+    best = tuning.best(opened().found, shift, scale)
+    assert best is not None or scale != "small"
+    used = worlds.chosen(shift, scale)["C"]
+    ours = at("fedcollab/table1", worlds.OURS, f"Acc, {shift}")
+    assert ours.settings[scale].options["C"] == used
+    assert ("yet to be played" in ours.said(scale)) is (
+        best is None and scale != "tiny"
+    )
+    if best is not None:
+        assert used == worlds.looking(shift, scale, best)["C"]
+
+
+def test_the_best_of_equals_is_the_one_nearest_the_constant():
+    def found(values: Mapping[float, float | None], seeds=tuning.SEEDS) -> Found:
+        lines = {}
+        for times, value in values.items():
+            cell = at("fedcollab/tuning", tuning.row(times), worlds.LABEL)
+            lines[cell.key("small")] = {s: {"value": value} for s in seeds}
+        return Found(lines)
+
+    flat = dict.fromkeys(worlds.TRIED, 70.0)
+    args = worlds.LABEL, "small"
+    assert tuning.best(found(flat), *args) == 1.0
+    assert tuning.best(found(flat | {0.5: 71.0, 0.25: 71.0}), *args) == 0.5
+    assert tuning.best(found(flat | {1.0: None, 1.2: 69.0, 2.0: 70.5}), *args) == 2.0
+    assert tuning.best(found(flat, seeds=(0, 1, 2)), *args) is None
+    assert tuning.best(found({1.0: 70.0}), *args) is None
+    assert tuning.best(found(flat), worlds.CONCEPT, "paper") is None
+
+
+def test_seeds_that_choose_are_not_reported():
+    """Their lines have keys that no other cell has."""
+    keys = {c.key(s) for c in TABLES["fedcollab/tuning"].cells for s in c.settings}
+    others = {
+        c.key(s)
+        for path, table in TABLES.items()
+        for c in table.cells
+        for s in c.settings
+        if path != "fedcollab/tuning"
+    }
+    assert len(keys) > 30 and not keys & others
+    lines = opened().found.lines
+    assert {seed for key in keys & lines.keys() for seed in lines[key]} == {
+        *tuning.SEEDS
+    }
 
 
 def test_coalitions_are_those_of_fedcollab_whatever_trains_in_them():

@@ -11,6 +11,15 @@ and Ditto with lambda = 1. IFCA, FeSEM and k-means have four clusters; nobody sa
 many, nor the thresholds of clustered federated learning: those of common code, and at
 the small scale, where these never split a group, two that do.
 
+The paper tries several C for each shift and reports the best, which is 10 twice and 8
+for the concept shift (App. B.1); which it tries, and on what runs it chooses, is not
+known. So a row of FedCollab here has the C that is best on seeds which are not reported
+(`tuning`, with the values of Figure 6), and the constant of the authors' scripts, or
+ours in its place, has a row of its own in Table 1. At the small scale the constant is
+the best, too. At the paper's those seeds are yet to be played: under label shift C is
+8, the better of the two values that were measured, by seeds that are reported; under
+feature shift it is the constant.
+
 With C = 10 the published coalitions of the label shift stand on an edge: a client with
 few samples is about as well off in a large coalition as with its like, and a little
 noise in the estimated distances decides for a seed: a small client's discriminators are
@@ -20,7 +29,7 @@ Figure 6 therefore has C = 8 too, where no seed was on the edge.
 """
 
 from fedlab_ledger import Table
-from fedlab_ledger.papers.fedcollab import figures, tables
+from fedlab_ledger.papers.fedcollab import figures, tables, tuning
 from fedlab_ledger.papers.fedcollab.claims import CLAIMS
 
-TABLES: tuple[Table, ...] = (*tables.TABLES, *figures.TABLES)
+TABLES: tuple[Table, ...] = (*tables.TABLES, *tuning.TABLES, *figures.TABLES)

@@ -11,15 +11,20 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 from fedlab_ledger.papers.fedcollab.tables import TABLE_1
 from fedlab_ledger.papers.fedcollab.worlds import (
+    FIXED,
     LABEL,
     OURS,
     SHIFTS,
+    TRIED,
+    looked,
     looking,
     scales,
+    stand_in,
     table,
     worlds,
 )
@@ -34,7 +39,7 @@ FIGURE_5 = {
     SHIFTS[2]: "0.0170 0.0151 0.0850 0.0433 0.0879 0.2736 0.2916 0.2861 0.2484 0.1400",
 }
 # C at the paper's scale; at the smaller ones it is as many times their usual C
-CAPACITIES = (1.0, 2.5, 5.0, 8.0, 10.0, 12.0, 20.0)
+CAPACITIES = tuple(10 * times for times in TRIED)
 
 
 def _two(classes_renamed: int, samples: int) -> dict[str, Plain]:
@@ -79,8 +84,8 @@ def _figure_1() -> Table:
                         unit="share",
                         metric="acc",
                         where=f"Fig. 1{panel}",
-                        reading=f"{_NOT_READ}; small: two clients with letters, some "
-                        "of which are renamed",
+                        reading=_NOT_READ,
+                        notes={"small": "letters, some of which are renamed"},
                         tolerance=0.02,
                         over=None if row == "local" else ("figure1", "local"),
                         lacks="neither data nor network are said",
@@ -126,8 +131,8 @@ def _figure_6() -> Table:
             scale: {"method": "fedcollab", "options": looking(LABEL, scale, C / 10)}
             for scale in worlds(LABEL)
         }
-        if C == 10:  # as in Table 1
-            made, acc, number = scales(OURS, LABEL), TABLE_1[LABEL][OURS][0], 3.0
+        if C == 10:  # the constant, as in Table 1
+            made, acc, number = scales(FIXED, LABEL), TABLE_1[LABEL][OURS][0], 3.0
         else:
             made, acc, number = scales(OURS, LABEL, how), None, None
         for row, metric, value, unit, tolerance in (
@@ -147,8 +152,8 @@ def _figure_6() -> Table:
                     where="Fig. 6; the authors' stored run of seed 0"
                     if value is not None
                     else "Fig. 6",
-                    reading=f"{_NOT_READ}, which values of C neither; label shift; "
-                    "small: 12 clients with letters, C half as large",
+                    reading=f"{_NOT_READ}, which values of C neither; label shift",
+                    notes=noted(made, stand_in(LABEL), looked(made)),
                     tolerance=tolerance,
                 )
             )

@@ -71,7 +71,7 @@ def _stragglers() -> Table:
     for row, value in STRAGGLERS.items():
         over = ("stragglers", "FedAvg") if "Disco" in row else None
         at = (row, "CIFAR-10 NIID-2", value, place, *_weights(row))
-        more: Plain = {"where": "App. B.7", "says": "small: 8 to 80 steps"}
+        more: Plain = {"where": "App. B.7", "notes": {"small": "8 to 80 steps"}}
         cells.append(cell("stragglers", *at, over=over, **more))
     title = "Clients that take 50 to 500 steps, drawn anew in every round"
     return Table("feddisco", "stragglers", title, tuple(cells))
@@ -100,14 +100,17 @@ def _femnist() -> Table:
     clients = {"kind": "dirichlet", "scenario": {"clients": 5, "alpha": 0.5}}
     local = {"local": {**TINY_LOCAL, "momentum": 0.9}}
     tiny = joined(TINY, local, clients)
-    says = "200 writers drawn of those with 50 samples, 10 a round; tiny: NIID-1"
+    notes = {
+        "tiny": "NIID-1",
+        "paper": "200 writers drawn of those with 50 samples, 10 a round",
+    }
     cells = []
     for row, value in FEMNIST.items():
         made = settings(
             tiny=joined(tiny, *_weights(row)), paper=joined(paper, *_weights(row))
         )
         over = ("femnist", "FedAvg") if "Disco" in row else None
-        more: Plain = {"where": "App. B.8", "reading": says, "over": over}
+        more: Plain = {"where": "App. B.8", "notes": notes, "over": over}
         at = ("feddisco", "femnist", row, "FEMNIST")
         cells.append(Cell(*at, made, value, lacks=_WRITERS, **more))
     title = "Writers as clients: features differ too"

@@ -2,7 +2,7 @@
 cells have no number of the paper, and `claims` says which sign they are to show."""
 
 from fedlab_ledger import Cell, Setting, Table
-from fedlab_ledger.papers.common import Plain, joined, letters, settings
+from fedlab_ledger.papers.common import Plain, joined, letters, noted, settings
 from fedlab_ledger.papers.feddisco.ablations import LONG_TAIL
 from fedlab_ledger.papers.feddisco.worlds import (
     ARMS,
@@ -25,6 +25,7 @@ PANELS = {
     "FedAvg, CINIC-10 NIID-2": ("FedAvg", Place("CINIC-10", N2)),
 }
 WITHOUT = "without Disco"
+_LETTERS = {"small": "letters in place of photographs, a small network"}
 _PLOT = "read off a plot in the paper: no number"
 # What Figure 2 looks at: (metric, unit, the paper's number, its tolerance)
 FIGURE_2 = {
@@ -49,10 +50,12 @@ def _figure_2_scales(metric: str) -> dict[str, Setting]:
 def _figure_2() -> Table:
     cells = []
     for row, (metric, unit, value, tolerance) in FIGURE_2.items():
-        says = "Pearson's r over the clients, L2 discrepancy"
+        says, notes = "Pearson's r over the clients, L2 discrepancy", _LETTERS
         if metric.startswith("mixture"):
-            says = "of 10 clients the two of nearest size; small: after three rounds"
+            says = "of 10 clients the two of nearest size"
+            notes = noted(("small",), _LETTERS, {"small": "after three rounds"})
         more: Plain = {"metric": f"last:{metric}", "unit": unit, "reading": says}
+        more |= {"notes": notes}
         more |= {"where": "Fig. 2, Sec. 3", "tolerance": tolerance}
         made = _figure_2_scales(metric)
         cells.append(Cell("feddisco", "figure2", row, "CIFAR-10", made, value, **more))

@@ -3,7 +3,7 @@
 "small" is 6,000 images of Fashion-MNIST, and letters for CIFAR-10's photographs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedlab_ledger import Cell, Setting
@@ -13,6 +13,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 
@@ -175,11 +176,12 @@ def _paper(place: Place) -> Plain:
     return paper
 
 
-def reading(place: Place) -> str:
-    """What one has to know of a place."""
-    if place.data == "HAM10000":
-        return "images fetched by hand; not augmented, as nobody says how"
-    return "small: letters in place of photographs" if place.data == "CIFAR-10" else ""
+# What one has to know of a data set at one scale.
+_NOTES = {
+    "HAM10000": {"paper": "images fetched by hand; not augmented, as nobody says how"},
+    "CIFAR-10": {"small": "letters in place of photographs, a small network"},
+    "FMNIST": {"small": "6,000 of the images"},
+}
 
 
 def cell(
@@ -191,14 +193,15 @@ def cell(
     *parts: Plain,
     where: str,
     says: str = "",
+    notes: Mapping[str, str] | None = None,
     **more,
 ) -> Cell:
     """A number of the paper and how to come by it; `more` are fields of `Cell`."""
     made = scales(place, *parts)
     lacks = "" if "small" in made else _NO_SMALL
     known = Cell("feddisco", table, row, name, made, value, where=where, lacks=lacks)
-    said = "; ".join(filter(None, (says, reading(place))))
-    return replace(known, **{"reading": said} | more)
+    known = replace(known, notes=noted(made, _NOTES.get(place.data, {}), notes or {}))
+    return replace(known, **{"reading": says} | more)
 
 
 def pairs(rows: Sequence[str]) -> list[tuple[str, Plain]]:

@@ -3,7 +3,7 @@
 "small" is Fashion-MNIST in part with a small CNN, and letters for photographs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fedlab_ledger import Cell, Setting, Table
@@ -13,6 +13,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 
@@ -115,7 +116,10 @@ _LETTERS: Plain = joined(
     {"local": {"lr": 0.1, "weight_decay": 1e-4, "batch_size": 32}},
 )
 _SMALL = {"CIFAR-10": _LETTERS, "FMNIST": _FMNIST}
-_FMNIST_READING = "small: 6,000 images, a small CNN"
+_STAND_INS = {
+    "letters": "letters in place of photographs, a small network",
+    "fashion_mnist": "6,000 images of Fashion-MNIST, a small CNN",
+}
 _NO_SMALL = "small only for CIFAR-10 and FMNIST with E=1, K=10"
 
 
@@ -170,16 +174,13 @@ def cell(
     value: float | None,
     *,
     where: str,
-    reading: str = "",
     lacks: str = "",
+    notes: Mapping[str, str] | None = None,
     **more,
 ) -> Cell:
     """A cell, with what is to be said about its small scale."""
     small = made.get("small")
-    says = ""
-    if small is not None:
-        letter = small.dataset == "letters"
-        says = "small: letters" if letter else _FMNIST_READING
+    stand_in = {} if small is None else {"small": _STAND_INS[small.dataset]}
     return Cell(
         "fedimpro",
         name,
@@ -188,8 +189,8 @@ def cell(
         made,
         value,
         where=where,
-        reading="; ".join(filter(None, (reading, says))),
         lacks=lacks or ("" if small else _NO_SMALL),
+        notes=noted(made, stand_in, notes or {}),
         **more,
     )
 

@@ -18,7 +18,7 @@ _IID = Place(per_class=STUDIED)
 _COHORT = Place(alpha=0.1, share=0.25, per_class=STUDIED, least=10)
 _THREE = Place(alpha=None, clients=3, rounds=10, per_class=STUDIED, least=10)
 _PLOT = "read off a plot in the paper: no number"
-_SIMPLE = "the network is not given: SimpleCNN"
+_SIMPLE = {"paper": "the network is not given: SimpleCNN"}
 _BOTH_RUNS = "the correlation over two runs together is not a number of one run"
 _EPOCHS = (
     "how the server's own training settles is inside a round: the chapter “Should the "
@@ -27,12 +27,18 @@ _EPOCHS = (
 _EARLY = {"round 2": "at-2", "round 20": "at-20", "last": "last"}
 
 
-def _seen(name: str, where: Place, rows: dict[tuple[str, str], Plain], says: str):
+def _seen(
+    name: str,
+    where: Place,
+    rows: dict[tuple[str, str], Plain],
+    says: str,
+    notes: Plain = _SIMPLE,
+) -> list[Cell]:
     """Cells (row, column) of what is seen of a method, which is the column's end."""
     cells = []
     for (row, column), how in rows.items():
         method = column.split(" | ")[-1]
-        more: Plain = {"where": f"Fig. {name[6:]}", "says": says}
+        more: Plain = {"where": f"Fig. {name[6:]}", "says": says, "notes": notes}
         cells.append(cell(name, row, column, None, where, method, **more, **how))
     return cells
 
@@ -46,11 +52,12 @@ def _figure_5() -> Table:
             rows[f"coherence, {who} clients", f"{when} | FedAvg"] = how
         how = {"metric": f"{metric}:shares.first", "unit": "weight", "tolerance": 0.1}
         rows["weight of balanced clients", f"{when} | attentive LAW"] = how
-    cells = _seen("figure5", _HYBRID, rows, f"{_PLOT}; {_SIMPLE}")
+    cells = _seen("figure5", _HYBRID, rows, _PLOT)
     for row in LAWS:
         beside = over("figure5", row, LAWS)
-        says = f"{_PLOT}; {_SIMPLE}; stopped after 10 rounds"
+        says = f"{_PLOT}; stopped after 10 rounds" if row == LAWS[2] else _PLOT
         more: Plain = {"where": "Fig. 5", "over": beside, "says": says}
+        more |= {"notes": _SIMPLE}
         cells.append(cell("figure5", row, "accuracy", None, _HYBRID, row, **more))
     title = "Balanced and imbalanced clients: coherence, learnt weights, accuracy"
     return Table("fedlaw", "figure5", title, tuple(cells))
@@ -66,13 +73,13 @@ def _figure_6() -> Table:
         for when, metric in (_EARLY | {"last ten": "mean-10"}).items()
         for method in ("FedAvg", "adaptive GWS")
     }
-    says = f"{_PLOT}; {_SIMPLE}, IID"
+    says = f"{_PLOT}; IID"
     title = "Coherence of the clients' updates, without and with shrinking"
     return Table("fedlaw", "figure6", title, tuple(_seen("figure6", _IID, rows, says)))
 
 
 def _figure_7() -> Table:
-    says = f"{_PLOT}; {_SIMPLE}, α=0.1, 5 of 20 clients a round"
+    says = f"{_PLOT}; α=0.1, a quarter of the clients a round"
     rows: dict[tuple[str, str], Plain] = {
         ("coherence of labels", method): {
             "metric": "mean-10:shares.coherence",
@@ -83,7 +90,7 @@ def _figure_7() -> Table:
     }
     cells = _seen("figure7", _COHORT, rows, says)
     for method in LAWS[:2]:
-        more: Plain = {"where": "Fig. 7", "says": says}
+        more: Plain = {"where": "Fig. 7", "says": says, "notes": _SIMPLE}
         at = ("accuracy", method, None, _COHORT, method)
         cells.append(cell("figure7", *at, **more))
     title = "A round's clients: how balanced their weighted labels are, and accuracy"
@@ -103,7 +110,8 @@ def _table_11() -> Table:
         where = Place(
             alpha=1.0, epochs=epochs, per_class=STUDIED, least=10, small_epochs=epochs
         )
-        says = f"{_SIMPLE}; the skew is not given: α=1"
+        says = "the skew is not given: α=1"
+        more["notes"] = _SIMPLE
         at = (row, column, value, where, "attentive LAW")
         cells.append(cell("table11", *at, says=says, **more))
     title = "Correlation of attentive LAW's weights, summed over rounds, with clients"
@@ -116,11 +124,11 @@ def _figure_12() -> Table:
         "distance of FedAvg's weights": ("away", "weight"),
         "loss less at the best weights": ("less", "loss"),
     }
-    says = f"{_PLOT}; {_SIMPLE}; the hybrid split, whose sizes differ; round 10"
+    says = f"{_PLOT}; the hybrid split, whose sizes differ; round 10"
     cells = []
     for row, (part, unit) in rows.items():
         how: Plain = {"metric": f"last:triangle.{part}", "unit": unit}
-        how |= {"tolerance": 0.1, "where": "Fig. 12", "says": says}
+        how |= {"tolerance": 0.1, "where": "Fig. 12", "says": says, "notes": _SIMPLE}
         at = (row, "FedAvg", None, _THREE, "FedAvg")
         cells.append(cell("figure12", *at, **how))
     title = "Three clients: the best mixture of their models, and FedAvg's"

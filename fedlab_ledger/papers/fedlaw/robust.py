@@ -28,7 +28,8 @@ TABLE_8 = {
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 SIZES = (10, 100, 1000, 5000)
 _METHODS_8 = ("FedAvg", "FedDF", "Server-FT", "FedLAW")
-_RESNET = "network, epochs and the proxy's size are not given: ResNet20, 3 epochs"
+# Of the network, epochs and the proxy's size, which are not given
+_RESNET = "not given, and a guess: ResNet20, 3 epochs"
 _PLOT = "read off a plot in the paper: no number; its places are not in the text"
 
 
@@ -45,8 +46,8 @@ def _table_6() -> Table:
             letters=True,
         )
         more: Plain = {"where": "Table 6", "over": over("table6", row, [*TABLE_6])}
-        says = f"{_RESNET}, up to 100 a class"
-        cells.append(cell("table6", row, column, value, place, row, says=says, **more))
+        more["notes"] = {"paper": f"{_RESNET}, a proxy set of up to 100 a class"}
+        cells.append(cell("table6", row, column, value, place, row, **more))
     title = "A proxy set with a long tail, ρ=10, or resampled to be balanced"
     return Table("fedlaw", "table6", title, tuple(cells))
 
@@ -56,8 +57,8 @@ def _table_7() -> Table:
     for (row, column), value in table(TABLE_7, ("IID", "α=1")).items():
         place = Place(network="ResNet20", alpha=skew(column), tail=5.0, letters=True)
         more: Plain = {"where": "Table 7", "over": over("table7", row, [*TABLE_7])}
-        says = f"{_RESNET}, 10 a class"
-        cells.append(cell("table7", row, column, value, place, row, says=says, **more))
+        more["notes"] = {"paper": f"{_RESNET}, a proxy set of 10 a class"}
+        cells.append(cell("table7", row, column, value, place, row, **more))
     title = "Clients' classes with a long tail, ρ=5, and a balanced proxy set"
     return Table("fedlaw", "table7", title, tuple(cells))
 

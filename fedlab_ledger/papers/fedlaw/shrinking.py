@@ -159,7 +159,7 @@ def _figure_11() -> Table:
         cell("figure11", "r", name, 20.5, at, "adaptive GWS", where="Fig. 11", **how)
         for name, at in places.items()
     ]
-    cells = [replace(c, reading=f"{says}; {c.reading}") for c in cells]
+    cells = [replace(c, reading=says) for c in cells]
     title = "The ratio r of the step to the shrinking, in all settings"
     return Table("fedlaw", "figure11", title, tuple(cells))
 

@@ -3,7 +3,7 @@
 "small" is letters for CIFAR-10, and 12,000 images of Fashion-MNIST with the MLP.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedlab_ledger import Cell, Setting
@@ -13,6 +13,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 
@@ -62,7 +63,6 @@ _FMNIST: Plain = {
     "local": {"lr": 0.05, "momentum": 0.9, "epochs": 3, "batch_size": 64},
 }
 _NO_SMALL = "no small stand-in of its own: look at SimpleCNN on CIFAR-10, MLP on FMNIST"
-LETTERS = "small: letters, a small network"
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,21 @@ def shrunk(gamma: float) -> Plain:
     return {"method": "shrunk", "options": {"gamma": gamma}}
 
 
+def _stand_in(made: Mapping[str, Setting]) -> dict[str, str]:
+    """What is trained at the small scale in place of what the paper trains."""
+    small = made.get("small")
+    if small is None:
+        return {}
+    long = f"{small.rounds} rounds of {small.local['epochs']} epochs"
+    if small.dataset != "letters":
+        return {"small": f"{small.sample or 0:,} of the images, {long}"}
+    clients, proxy = small.scenario["clients"], (small.proxy or {})["per_class"]
+    says = (
+        f"letters in place of photographs, a small network, {clients} clients, {long}"
+    )
+    return {"small": f"{says}, a proxy set of {proxy} a class"}
+
+
 def cell(
     table: str,
     row: str,
@@ -225,6 +240,7 @@ def cell(
     *more_of_it: Plain,
     where: str,
     says: str = "",
+    notes: Mapping[str, str] | None = None,
     **more,
 ) -> Cell:
     """A number of the paper and how to come by it; `more` are fields of `Cell`.
@@ -238,9 +254,9 @@ def cell(
     made = scales(place, parts)
     lacks = "" if "small" in made else _NO_SMALL
     known = Cell("fedlaw", table, row, column, made, value, where=where, lacks=lacks)
-    said = [says, LETTERS if place.stand_in == "letters" else ""]
-    usual = {"metric": "mean-10", "reading": "; ".join(filter(None, said))}
-    return replace(known, **usual | more)
+    usual: Plain = {"metric": "mean-10"}
+    usual["notes"] = noted(made, _stand_in(made), notes or {})
+    return replace(known, **usual | {"reading": says} | more)
 
 
 def over(table: str, row: str, rows: Sequence[str]) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ silos. The weight of the penalty, lambda, belongs to the size of the features: a
 smaller scales it is not the paper's, see `_SMALL_LAMBDA`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fedlab_ledger import Cell, Setting, Table
@@ -15,6 +15,7 @@ from fedlab_ledger.papers.common import (
     Plain,
     joined,
     letters,
+    noted,
     settings,
 )
 
@@ -146,17 +147,27 @@ def scales(row: str, place: Place) -> dict[str, Setting]:
     return settings(**made)
 
 
-def _reading(row: str, place: Place, scales: Iterable[str]) -> str:
-    says = []
-    if row == "Scaffold":
-        says.append("as in the authors' code, where it is FedAvg in effect")
+_AS_THEIRS = "as in the authors' code, where it is FedAvg in effect"
+_STAND_INS = {
+    "CIFAR-10": "letters in place of photographs, a small network",
+    "MNIST": "6,000 images of MNIST, an MLP with 100 features",
+}
+
+
+def _notes(row: str, place: Place, made: Mapping[str, Setting]) -> dict[str, str]:
+    """What stands in at the small scale, and lambda where it is not the paper's."""
+    notes: dict[str, str] = {}
     if place.dataset == "FEMNIST" and row.startswith("rFedAvg"):
-        says.append("nobody says which lambda: MNIST's")
-    if "small" in scales and _small_set(place) == "CIFAR-10":
-        says.append("small: letters, lambda .0003")
-    if "small" in scales and _small_set(place) == "MNIST":
-        says.append("small: 6,000 images, an MLP with 100 features, lambda .0003")
-    return "; ".join(says)
+        notes["paper"] = "nobody says which λ: MNIST's"
+    if "small" in made:
+        lam = made["small"].options.get("lam")
+        says = [_STAND_INS[_small_set(place)], "" if lam is None else f"λ = {lam:g}"]
+        clients, few = made["small"].scenario["clients"], made["small"].participants
+        says.append(
+            f"{few} of {clients} clients a round" if few else f"{clients} clients"
+        )
+        notes["small"] = ", ".join(filter(None, says))
+    return notes
 
 
 def cell(
@@ -169,6 +180,7 @@ def cell(
     where: str,
     metric: str = "mean-5",
     reading: str = "",
+    notes: Mapping[str, str] | None = None,
     **more,
 ) -> Cell:
     """A cell of a method in a place, with what is to be said about it."""
@@ -176,7 +188,7 @@ def cell(
     lacks = "" if "small" in made else _NO_SMALL
     if place.dataset == "Sent140":
         lacks = NO_GLOVE
-    says = filter(None, (reading, _reading(row, place, made)))
+    says = filter(None, (reading, _AS_THEIRS if row == "Scaffold" else ""))
     return Cell(
         "rfedavg",
         name,
@@ -188,6 +200,7 @@ def cell(
         where=where,
         reading="; ".join(says),
         lacks=lacks,
+        notes=noted(made, _notes(row, place, made), notes or {}),
         **more,
     )
 
