@@ -226,3 +226,10 @@ def test_a_percentage_is_not_broken_but_what_is_verbatim_stays():
         "<p>95\u00a0% of 5\u00a0%</p><pre><code>a</code> 7 % b</pre><svg>1 %</svg>"
         "<td>100\u00a0%</td>"
     )
+
+
+def test_the_arrows_of_the_contents_have_a_name():
+    arrow = '<details><summary><span class="toctree-toggle"></span></summary></details>'
+    told = build.toggles_named(f"{arrow}<details><summary>Show</summary></details>")
+    assert told.count('aria-label="The pages below this one"') == 1
+    assert "<summary>Show" in told

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tools import assets, card, launch, paths
+from tools import assets, card, gallery, launch, paths, reference
 
 VENDOR = "vendor"  # the assets' place below the site's _static
 
@@ -33,6 +33,10 @@ def stage(root: Path) -> None:
     for table in (root / "results").glob("*.csv"):  # which pages show as they are
         (to / "results").mkdir(exist_ok=True)
         shutil.copy(table, to / "results")
+    if "book/api" in (root / "book" / "_toc.yml").read_text():
+        for name, text in generated().items():
+            (to / "book" / f"{name}.md").write_text(text)
+        reference.copy_sources(to / "book" / reference.SOURCES)
     config = yaml.safe_load((root / "_config.yml").read_text())
     if assets.assets_ready(paths.assets(root)):
         for folder in assets.SITE_FOLDERS:
@@ -44,6 +48,11 @@ def stage(root: Path) -> None:
     static.mkdir(exist_ok=True)
     card.draw(static / "card.png")
     (to / "_config.yml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+def generated() -> dict[str, str]:
+    """The pages that are made from the packages, by their names in `book/`."""
+    return {"methods": gallery.page()} | reference.pages()
 
 
 def _own_hosts() -> dict[str, Any]:
@@ -88,7 +97,7 @@ def _finish(site: Path) -> None:
         page = path.read_text()
         # The icons' script is the largest there is; nothing on a page waits for it.
         page = re.sub(r'<script (src="[^"]*/fontawesome/)', r"<script defer \1", page)
-        path.write_text(percents_held(page))
+        path.write_text(percents_held(toggles_named(page)))
     front = site / "index.html"
     to = re.search(r"url=([^\"]+)", front.read_text())
     if to:  # a page that leads to the first one says the same to those who link to it
@@ -101,6 +110,12 @@ def _finish(site: Path) -> None:
         )
         head = front.read_text().rstrip() + "\n" + "\n".join(said).replace(up, "")
         front.write_text(f'<!doctype html>\n<html lang="en">\n{head}\n</html>\n')
+
+
+def toggles_named(page: str) -> str:
+    """A page whose table of contents says what its arrows, else mute, are for."""
+    arrow = r'<summary>(?=<span class="toctree-toggle")'
+    return re.sub(arrow, '<summary aria-label="The pages below this one">', page)
 
 
 def percents_held(page: str) -> str:

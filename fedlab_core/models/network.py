@@ -124,15 +124,26 @@ class Network:
 
         As `functional_call` does, which would look every slot up again each time.
         """
+        module = self._part(part)
         slots = [self.slots[name] for name in inside]
         before = [table[name] for table, name in slots]
         try:
             for (table, name), value in zip(slots, inside.values(), strict=True):
                 table[name] = value
-            return self.model.get_submodule(part)(x)
+            return module(x)
         finally:
             for (table, name), value in zip(slots, before, strict=True):
                 table[name] = value
+
+    def _part(self, name: str) -> nn.Module:
+        try:
+            return self.model.get_submodule(name)
+        except AttributeError:
+            kind = type(self.model).__name__
+            raise InputError(
+                f"the network, a {kind}, has no `{name}`: this method needs `features` "
+                "and a `head`, as fedlab_core.models.Split(features, head) has them"
+            ) from None
 
     def take_fresh(self) -> Tree:
         """The running statistics that the last call measured, once."""

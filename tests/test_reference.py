@@ -1,0 +1,142 @@
+"""The reference and the gallery say of everything public what is so, and each once."""
+
+import inspect
+import re
+
+import pytest
+import yaml
+
+import fedlab_core as fl
+from fedlab_core.arguments import kind_of
+from fedlab_core.errors import InputError
+from fedlab_core.methods import METHODS
+from tests.test_surface import SURFACE
+from tools import gallery, paths, reference, surface
+
+PAGES = reference.pages()
+TEXT = "\n".join(text for name, text in PAGES.items() if name != "api")
+NAMES = surface.public()
+every_name = pytest.mark.parametrize("name", NAMES, ids=lambda name: name.full)
+
+
+def test_whatever_is_public_is_found_once():
+    found = [name.thing for name in NAMES]
+    assert len({id(thing) for thing in found}) == len(found)
+    for where, thing in SURFACE.items():
+        assert any(thing is known for known in found), where
+    assert len({name.full for name in NAMES}) == len(NAMES)
+
+
+@every_name
+def test_it_can_be_imported_by_the_name_it_is_given(name):
+    for full in (name.full, *name.others):
+        room, _, short = full.rpartition(".")
+        assert getattr(__import__(room, fromlist=[short]), short) is name.thing
+
+
+@every_name
+def test_it_stands_on_one_page_and_says_something(name):
+    head = rf"^:+\{{py:{name.kind}\}} {re.escape(name.full)}(?=[(\n])"
+    (at,) = re.finditer(head, TEXT, re.MULTILINE)
+    text = reference.described(name)
+    assert text.splitlines()[0] == TEXT[at.start() :].split("\n", 1)[0]
+    _, said, *_ = text.split("\n")
+    assert said.strip(" :.") and not said.startswith((":", "<"))
+    assert f"`{name.full.rpartition('.')[2]} <{name.full}>`" in PAGES["api"]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.kind in ("class", "function")],
+                         ids=lambda name: name.full)  # fmt: skip
+def test_its_arguments_are_all_there_in_the_words_that_refuse(name):
+    text, hints = reference.described(name), surface.hints(name.called)
+    for argument, p in surface.arguments(name.called).items():
+        if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
+            continue
+        (line,) = re.findall(rf"^:param {argument}: (.+)$", text, re.M)[:1]
+        plain = re.sub(r"\{py:obj\}`(\w+) <[\w.]+>`", r"\1", line).replace("\\", "")
+        said = kind_of(hints[argument]).words if argument in hints else "anything"
+        assert plain.startswith(said)
+
+
+def test_the_words_are_those_of_the_error():
+    (lr,) = re.findall(r":param lr: (a number.*)", reference.described(_of("Training")))
+    with pytest.raises(InputError, match=f"lr must be {lr}, not 0"):
+        fl.Training(lr=0)
+
+
+def _of(short: str) -> surface.Name:
+    (name,) = (name for name in NAMES if name.full == f"fedlab_core.{short}")
+    return name
+
+
+def test_a_remark_beside_a_field_goes_with_it():
+    text = reference.described(_of("Training"))
+    assert "or None: the largest norm of a step's gradient" in text
+
+
+def test_nothing_of_this_run_or_this_machine_is_on_a_page():
+    for text in (*PAGES.values(), gallery.page()):
+        assert not re.search(r"0x[0-9a-f]{6}|<function|object at|\.py:\d", text)
+        assert str(paths.ROOT) not in text
+    assert reference.pages() == PAGES
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.kind != "data"],
+                         ids=lambda name: name.full)  # fmt: skip
+def test_its_source_is_where_it_says(name):
+    file, line = surface.source_of(name.thing)
+    lines = (paths.ROOT / file).read_text().splitlines()[line - 1 :]
+    named = inspect.unwrap(name.thing).__name__
+    head = next(text for text in lines if not text.startswith(("@", " ", ")")))
+    assert re.match(rf"(class|def) {named}\b", head)
+
+
+def test_links_are_made_of_public_names_and_of_nothing_else():
+    full = {name.full for name in NAMES}
+    linked = re.findall(r"\{py:obj\}`[^<`]*<([\w.]+)>`", TEXT + gallery.page())
+    assert set(linked) <= full and len(linked) > 200
+    assert reference.linked("`Disco`, not `nothing_of_ours`") == (
+        "{py:obj}`Disco <fedlab_core.Disco>`, not `nothing_of_ours`"
+    )
+    assert reference.linked("if `spread`", {"spread"}) == "if `spread`"
+    assert reference.linked("a < b, c * d") == r"a \< b, c \* d"
+    assert reference.linked("Like\n\n    x = `y` * 2") == "Like\n\n    x = `y` * 2"
+
+
+def test_every_page_is_in_the_table_of_contents():
+    contents = yaml.safe_load((paths.ROOT / "book" / "_toc.yml").read_text())
+    for name in (*PAGES, "methods"):
+        assert f"'book/{name}'" in str(contents), name
+
+
+# -- the gallery ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_every_method_has_a_card(key):
+    made, text = METHODS[key].make(), gallery.card(key)
+    assert gallery.page().count(text) == 1
+    assert f"### {made.name}\n" in text
+    for field in ("made by", "paper", "held against a plain version by"):
+        assert re.search(rf"^:{field}: .+", text, re.M), field
+    for choice in gallery.changed(made):
+        assert re.search(rf"^:{gallery.CHOICES[choice]}: \*\*.+\*\*", text, re.M)
+    assert (paths.ROOT / METHODS[key].proof).is_file()
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_the_options_on_a_card_are_taken(key):
+    given = re.findall(r"`(\w+)=([^`]+)`", gallery.options(METHODS[key]))
+    typed = ", ".join(f"{name}={value}" for name, value in given)
+    assert eval(f"make({typed})", {"make": METHODS[key].make}).name  # noqa: S307
+
+
+def test_a_card_says_what_is_known_of_its_method():
+    assert gallery.agreement(METHODS["feddisco"].make()).startswith("3e-15")
+    assert gallery.agreement(METHODS["rfedavg"].make()) == ""
+    assert "02_is_size_the_right_weight" in gallery.used("feddisco")
+    assert "ledger_fedcollab" in gallery.used("ifca")
+    assert gallery.used("fedadam") == []
+    assert "learn" not in surface.options_of(fl.gws)
+    assert surface.options_of(fl.feddisco)["a"] == "0.5"
+    assert gallery.changed(METHODS["scaffold"].make()) == ["rule", "weigh", "server"]
