@@ -1,9 +1,7 @@
 """What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
 
 Under a chapter's title, how long it took to run, by what command, and where to get it;
-a picture in the place of each widget until that is there, and where no script runs;
-tags for those who link to the page. Whatever only widgets need comes last, so that it
-is not waited for.
+widgets that need none of the notebook's scripts; tags for those who link to the page.
 """
 
 import html
@@ -15,48 +13,11 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from tools import moving
+
 CARD = "_static/card.png"  # drawn by tools/card.py
-STATE = "application/vnd.jupyter.widget-state+json"
-VIEW = re.compile(
-    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>'
-)
+_MATHEMATICS = re.compile(r'class="[^"]*\bmath\b')
 _MAX_DESCRIPTION = 200
-
-Models = dict[str, dict[str, Any]]
-
-
-def first_frame(models: Models, name: str) -> str:
-    """The markup that a widget of ours shows first; nothing if it is not one of ours.
-
-    Stacks are followed through the child they select, everything else through all.
-    """
-    model = models.get(name, {})
-    state = model.get("state", {})
-    kind = model.get("model_name", "")
-    if kind == "HTMLModel":
-        return state["value"] if "fl-figure" in state["value"] else ""
-    children = state.get("children") or []
-    if kind == "StackModel":
-        chosen = state.get("selected_index")
-        children = [] if chosen is None else children[chosen : chosen + 1]
-    inside = (first_frame(models, c.removeprefix("IPY_MODEL_")) for c in children)
-    return "".join(inside)
-
-
-def with_first_frames(body: str, models: Models) -> str:
-    """A page's body with a picture before each widget, until that is there.
-
-    Its ids get a prefix of their own: the widget brings the same picture.
-    """
-
-    def place(view: re.Match[str]) -> str:
-        picture = first_frame(models, json.loads(view[1])["model_id"])
-        if not picture:
-            return view[0]
-        picture = re.sub(r'( id="|url\(#|href="#)f', r"\1first-f", picture)
-        return f'<div class="fl-first">{picture}</div>{view[0]}'
-
-    return VIEW.sub(place, body)
 
 
 def strip(seconds: float, command: str, notebook: str) -> str:
@@ -123,6 +84,10 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     card = f"{base}/{CARD}" if base else up + CARD
     more = tags(title, description(doctree), page, card)
     context["metatags"] = context.get("metatags", "") + "\n" + more
+    formulas = bool(_MATHEMATICS.search(context["body"]))
+    context["script_files"][:] = [
+        script for script in context["script_files"] if _needed(script, formulas)
+    ]
     notebook = Path(app.srcdir) / f"{name}.ipynb"
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
@@ -140,16 +105,17 @@ def _as_executed(
             body += line
         else:
             body = body.replace("</h1>", f"</h1>\n{line}", 1)
-    states = known.get("widgets", {}).get(STATE, {}).get("state", {})
-    body = with_first_frames(body, states)
-    stays, comes_last = [], []
-    for script in context["script_files"]:
-        kind = getattr(script, "attributes", {}).get("type")
-        (comes_last if kind == STATE else stays).append(script)
-    context["script_files"][:] = stays
-    for script in comes_last:
-        body += f'<script type="{STATE}">{script.attributes["body"]}</script>\n'
-    context["body"] = body
+    states = known.get("widgets", {}).get(moving.STATE, {}).get("state", {})
+    context["body"] = moving.still(body, states)
+
+
+def _needed(script: Any, formulas: bool) -> bool:
+    """Whether a page has a use for a script that Sphinx gives to all."""
+    given = getattr(script, "attributes", {})
+    if given.get("type") == moving.STATE:
+        return False  # `moving` has taken from it what there is to show
+    said = f"{getattr(script, 'filename', script)} {given.get('body', '')}"
+    return formulas or "mathjax" not in said.lower()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -34,27 +34,27 @@ def test_search_finds(context: BrowserContext, address: str, words: str) -> None
         assert visit.problems == []
 
 
-def test_nothing_waits_for_the_scripts_of_widgets_and_formulas(
-    browser: Browser, address: str
-) -> None:
-    """The page is painted while those scripts are held back."""
+def test_nothing_waits_for_a_script(browser: Browser, address: str) -> None:
+    """The page is painted, its first picture in place, while scripts are held back."""
     context = browser.new_context()
-    page, held = context.new_page(), []
-    late = re.compile(r"/vendor/(widgets|mathjax|fontawesome)/.*\.js")
-    page.route(late, lambda route: held.append(route))
-    page.goto(f"{address}/notebooks/index.html", wait_until="commit")
-    while len(held) < 2:  # at least the widgets' and the icons'
+    page, held, let_go = context.new_page(), [], []
+    late = re.compile(r"^(?!.*documentation_options).*\.js\b")
+    page.route(late, lambda r: r.continue_() if let_go else held.append(r))
+    page.goto(f"{address}/notebooks/01_averaging.html", wait_until="commit")
+    while len(held) < 5:
         page.wait_for_timeout(50)
     page.wait_for_function(
         "performance.getEntriesByName('first-contentful-paint').length"
     )
-    stand_in = page.locator(".fl-first svg").first
-    assert stand_in.is_visible()
-    assert page.locator(".fl-frames").count() == 0
+    picture = page.locator(".fl-frames .fl-stage svg").first
+    assert picture.is_visible()
+    let_go.append(True)
     for route in held:
         route.continue_()
-    page.locator(".fl-frames .fl-stage svg").first.wait_for()
-    page.locator(".fl-first").first.wait_for(state="detached")
+    button = page.locator(".fl-buttons button[aria-pressed=false]").first
+    before = picture.get_attribute("aria-label")
+    button.click()
+    expect(picture).not_to_have_attribute("aria-label", str(before))
     context.close()
 
 
@@ -65,11 +65,28 @@ def test_the_first_page_moves_by_itself_and_can_be_stopped(
     page = context.new_page()
     page.goto(f"{address}/notebooks/index.html")
     stage = page.locator(".fl-auto .fl-stage")
-    playing = page.locator(".fl-auto .widget-play .fa-pause")
-    playing.wait_for()
+    play = page.locator(".fl-auto .fl-play")
+    expect(play).to_have_attribute("aria-label", "Pause")
     expect(stage).to_have_attribute("aria-live", "off")
-    page.locator(".fl-auto .noUi-handle").focus()
-    page.keyboard.press("Home")
-    playing.wait_for(state="detached")
+    page.locator(".fl-auto input").focus()
+    page.keyboard.press("ArrowRight")
+    expect(play).to_have_attribute("aria-label", "Play")
     expect(stage).to_have_attribute("aria-live", "polite")
+    context.close()
+
+
+def test_a_tour_of_the_first_page_ends_where_it_began(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{address}/notebooks/index.html")
+    picture = page.locator(".fl-auto .fl-stage svg")
+    home = str(picture.get_attribute("aria-label"))
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload()
+    expect(picture).not_to_have_attribute("aria-label", home)
+    play = page.locator(".fl-auto .fl-play")
+    expect(play).to_have_attribute("aria-label", "Play", timeout=15_000)
+    expect(picture).to_have_attribute("aria-label", home)
     context.close()
