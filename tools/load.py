@@ -63,13 +63,13 @@ def _size(event: dict) -> int:
 
 def _until_it_moves(page: Page, start: float) -> float:
     """Seconds until a key on the first control changes the picture."""
-    control = page.locator(FIRST_CONTROL).first
+    control, before = page.locator(FIRST_CONTROL).first, None
     while time.perf_counter() - start < PATIENCE_S:
         try:
             control.focus(timeout=1000)
         except TimeoutError:
             continue
-        before = page.evaluate(_SHOWN)
+        before = before or page.evaluate(_SHOWN)
         page.keyboard.press("ArrowRight")
         for _ in range(10):
             if before and page.evaluate(_SHOWN) != before:

@@ -13,6 +13,11 @@ class Control {
     this.index = this.field
       ? Number(this.field.selectedIndex ?? this.field.value)
       : this.buttons.findIndex((b) => b.getAttribute("aria-pressed") === "true");
+    // The reader may have been here before this script was.
+    this.touched =
+      this.field?.tagName === "INPUT"
+        ? this.field.value !== this.field.defaultValue
+        : this.field && !this.field.options[this.index].defaultSelected;
     this.field?.addEventListener("input", () =>
       chosen(Number(this.field.selectedIndex ?? this.field.value)),
     );
@@ -107,5 +112,7 @@ class Frames {
 
 for (const box of document.querySelectorAll(".fl-frames")) {
   const frames = new Frames(box);
-  if (box.classList.contains("fl-auto") && !STILL.matches) frames.tour();
+  const touched = frames.controls.findIndex((control) => control.touched);
+  if (touched >= 0) frames.move(touched, frames.controls[touched].index);
+  else if (box.classList.contains("fl-auto") && !STILL.matches) frames.tour();
 }
