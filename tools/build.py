@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tools import assets, card, launch, paths
+from tools import assets, card, cite, launch, paths, publish
 
 VENDOR = "vendor"  # the assets' place below the site's _static
 
@@ -40,6 +40,8 @@ def stage(root: Path) -> None:
             shutil.copytree(paths.assets(root) / folder, vendor)
         config["sphinx"]["config"].update(_own_hosts())
     config |= launch.buttons(config)
+    if (root / "CITATION.cff").is_file():
+        cite.write(root, to / "said")
     static = to / "book" / "_static"
     static.mkdir(exist_ok=True)
     card.draw(static / "card.png")
@@ -74,6 +76,9 @@ def build(root: Path) -> bool:
     shutil.rmtree(scratch, ignore_errors=True)
     _run_jupyter_book(paths.stage(root), scratch)
     _finish(scratch / "_build" / "html")
+    config = yaml.safe_load((root / "_config.yml").read_text())
+    address = config.get("html", {}).get("baseurl", "")
+    publish.publish(scratch / "_build" / "html", address)
     shutil.rmtree(site, ignore_errors=True)
     shutil.move(scratch / "_build" / "html", site)
     shutil.rmtree(scratch)
@@ -87,6 +92,10 @@ def _finish(site: Path) -> None:
         page = path.read_text()
         path.write_text(percents_held(light(page)))
     shutil.rmtree(site / "_static" / "vendor" / "fontawesome", ignore_errors=True)
+    search = site / "search.html"
+    order = '<script defer src="_static/scorer.js"></script>\n'
+    before = re.compile(r"(?=<script [^>]*searchtools)")
+    search.write_text(before.sub(order, search.read_text(), count=1))
     front = site / "index.html"
     to = re.search(r"url=([^\"]+)", front.read_text())
     if to:  # a page that leads to the first one says the same to those who link to it
@@ -108,6 +117,7 @@ def light(page: str) -> str:
     its markup names.
     """
     page = re.sub(r"<link [^>]*/fontawesome/[^>]*>\n?", "", page)
+    page = page.replace(' aria-label="Toggle hidden content"', "")  # it has a name
     page = re.sub(r"<script [^>]*/fontawesome/[^>]*></script>\n?", "", page)
     return re.sub(
         r'<script (?!defer)([^>]*src="(?![^"]*documentation_options\.js))',

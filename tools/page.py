@@ -16,6 +16,8 @@ from sphinx.application import Sphinx
 from tools import moving
 
 CARD = "_static/card.png"  # drawn by tools/card.py
+_ALT = "Dots of different size run together into one. Who counts?"
+_CITE = "book/cite"
 _MATHEMATICS = re.compile(r'class="[^"]*\bmath\b')
 _MAX_DESCRIPTION = 200
 
@@ -52,6 +54,22 @@ def shorten(text: str, most: int) -> str:
     return text[: most - 1].rsplit(" ", 1)[0].rstrip(",:;") + "…"
 
 
+def with_narrow(body: str, static: Path, at: str) -> str:
+    """A page's body with another drawing for narrow screens where there is one.
+
+    It lies beside the first: `map_narrow.svg` stands for `map.svg`.
+    """
+
+    def place(image: re.Match[str]) -> str:
+        name = f"{image[1]}_narrow.svg"
+        if not (static / name).is_file():
+            return image[0]
+        source = f'<source media="(max-width: 40rem)" srcset="{at}/{name}">'
+        return f"<picture>{source}{image[0]}</picture>"
+
+    return re.sub(r'<img [^>]*src="[^"]*/(\w+)\.svg"[^>]*>', place, body)
+
+
 def tags(title: str, text: str, page: str, card: str) -> str:
     """What those who link to a page show of it."""
     said = {
@@ -60,14 +78,15 @@ def tags(title: str, text: str, page: str, card: str) -> str:
         "og:description": text,
         "og:url": page,
         "og:image": card,
-        "og:image:alt": "Dots of different size run together into one. Who counts?",
+        "og:image:alt": _ALT if card else "",
     }
     lines = [
         f'<meta property="{name}" content="{html.escape(value)}" />'
         for name, value in said.items()
         if value
     ]
-    lines.append('<meta name="twitter:card" content="summary_large_image" />')
+    if card:
+        lines.append('<meta name="twitter:card" content="summary_large_image" />')
     if text:
         lines.append(f'<meta name="description" content="{html.escape(text)}" />')
     return "\n".join(lines)
@@ -81,13 +100,20 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     up = "../" * name.count("/")
     page = f"{base}/{name}.html" if base else ""
     title = re.sub("<.*?>", "", html.unescape(context.get("title") or ""))
-    card = f"{base}/{CARD}" if base else up + CARD
+    card = f"{base}/{CARD}" if base else ""  # a relative one is refused
     more = tags(title, description(doctree), page, card)
     context["metatags"] = context.get("metatags", "") + "\n" + more
+    static = Path(app.confdir) / "book" / "_static"
+    context["body"] = with_narrow(context["body"], static, f"{up}_static")
     formulas = bool(_MATHEMATICS.search(context["body"]))
     context["script_files"][:] = [
         script for script in context["script_files"] if _needed(script, formulas)
     ]
+    if _CITE in app.env.found_docs:
+        to = f"{up}{_CITE}.html"
+        context["theme_extra_footer"] = (
+            f'<p><a href="{to}">Licence and citation</a></p>'
+        )
     notebook = Path(app.srcdir) / f"{name}.ipynb"
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
