@@ -13,6 +13,7 @@ SEARCH = """<!DOCTYPE html>
 <html lang="en" data-content_root="./">
 <head><title>Search</title>
 <link href="_static/a.css" />
+<script defer src="_static/scorer.js"></script>
 <script defer src="_static/searchtools.js"></script>
 <script defer src="_static/page.js"></script>
 </head>
@@ -45,7 +46,8 @@ def test_a_page_for_what_is_not_there_works_at_any_depth(root: str):
     assert f'data-content_root="{root}"' in said
     for as_it_was in ('href="#main"', 'href="https://example.org/"', 'src="data:,"'):
         assert as_it_was in said
-    assert "searchtools" not in said and "focus()" not in said
+    assert "searchtools" not in said and "scorer" not in said
+    assert "focus()" not in said and said.count("</script>") == 1
     assert '<meta name="robots" content="noindex" />' in said
 
 

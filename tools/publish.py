@@ -13,6 +13,7 @@ from tools.browser import pages
 
 NOT_FOUND = "404.html"
 _UNLISTED = (NOT_FOUND, "index.html", "search.html")
+_SEARCHES = "searchtools|scorer|language_data|searchindex"  # what the search needs
 _SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
@@ -48,7 +49,7 @@ def not_found(search: str, root: str) -> str:
         count=1,
         flags=re.DOTALL,
     )
-    page = re.sub(r"<script [^>]*(searchtools|language_data|searchindex).*?>", "", page)
+    page = re.sub(rf"<script [^>]*({_SEARCHES})[^>]*></script>", "", page)
     page = re.sub(r"<title>.*?</title>", "<title>Not found</title>", page)
     page = page.replace("</head>", '<meta name="robots" content="noindex" />\n</head>')
     page = page.replace('data-content_root="./"', f'data-content_root="{root}"')

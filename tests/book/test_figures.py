@@ -84,7 +84,8 @@ def lab(color: str, seen: np.ndarray) -> np.ndarray:
 
 def apart(one: str, other: str) -> float:
     """How far two colours are from each other for whoever sees them worst."""
-    return min(np.linalg.norm(lab(one, s) - lab(other, s)) for s in SEEN.values())
+    gaps = (np.linalg.norm(lab(one, s) - lab(other, s)) for s in SEEN.values())
+    return float(min(gaps))
 
 
 def test_the_distance_of_colours_is_right():
