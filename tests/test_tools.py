@@ -88,7 +88,7 @@ def test_an_altered_asset_is_refused(tmp_path):
     archive = tmp_path / "package.tgz"
     archive.write_bytes(b"not what was pinned")
     with pytest.raises(assets.AssetError, match="mathjax 3.2.2 is not the pinned file"):
-        assets._verify(assets.ASSETS[1], archive)
+        assets._verify(assets.ASSETS[0], archive)
 
 
 def test_assets_of_other_versions_are_not_ready(tmp_path):

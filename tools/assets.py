@@ -37,15 +37,6 @@ class Asset:
 
 ASSETS = (
     Asset(
-        package="@jupyter-widgets/html-manager",
-        version="1.0.15",
-        sha512="5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVz"
-        "RhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
-        folder="widgets",
-        base="dist",
-        wanted=("dist/embed.js", "dist/embed.js.LICENSE.txt", "dist/*.woff2"),
-    ),
-    Asset(
         package="mathjax",
         version="3.2.2",
         sha512="Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/"
@@ -65,7 +56,7 @@ ASSETS = (
         wanted=("axe.min.js", "LICENSE"),
     ),
 )
-SITE_FOLDERS = ("widgets", "mathjax")
+SITE_FOLDERS = ("mathjax",)
 
 
 class AssetError(Exception):
@@ -154,8 +145,8 @@ def main() -> int:
     except (AssetError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         print(
-            f"WARNING: {error}. The site will load mathematics and widgets from "
-            "public hosts and needs a network connection to be read.",
+            f"WARNING: {error}. The site will load mathematics from a "
+            "public host and needs a network connection to be read.",
             file=sys.stderr,
         )
     return 0

@@ -1,17 +1,19 @@
 """The built site in a headless Chromium that can reach nothing else."""
 
+import gzip
 import os
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, sync_playwright
 
+PACKED = (".woff", ".woff2", ".png", ".webp")  # what is compressed already
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # A browser started for a test asks for nothing on its own account.
 QUIET = (
@@ -45,9 +47,14 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a server of `folder` on a free local port, stopped on leaving."""
-    handler = partial(_QuietHandler, directory=str(folder))
+def served(folder: Path, pack: bool = False) -> Iterator[str]:
+    """The address of a server of `folder` on a free local port, stopped on leaving.
+
+    Args:
+        pack: send text compressed, as the hosts of static pages do.
+    """
+    kind = _PackingHandler if pack else _QuietHandler
+    handler = partial(kind, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
@@ -67,6 +74,13 @@ def is_local(url: str) -> bool:
     return parts.scheme in ("data", "blob") or parts.hostname == "127.0.0.1"
 
 
+@cache
+def compressed(path: Path) -> bytes:
+    """A file as a host would send it: text packed, pictures and fonts as they are."""
+    content = path.read_bytes()
+    return content if path.suffix in PACKED else gzip.compress(content, 6)
+
+
 class _QuietHandler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # one connection for many files
 
@@ -76,3 +90,19 @@ class _QuietHandler(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the tests report what failed."""
+
+
+class _PackingHandler(_QuietHandler):
+    """Sends text compressed, as the hosts of static pages do."""
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file() or path.suffix in PACKED:
+            return super().do_GET()
+        content = compressed(path)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)

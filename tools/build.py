@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tools import assets, card, gallery, launch, paths, reference
+from tools import assets, card, cite, gallery, launch, paths, publish, reference
 
 VENDOR = "vendor"  # the assets' place below the site's _static
 
@@ -44,6 +44,8 @@ def stage(root: Path) -> None:
             shutil.copytree(paths.assets(root) / folder, vendor)
         config["sphinx"]["config"].update(_own_hosts())
     config |= launch.buttons(config)
+    if (root / "CITATION.cff").is_file():
+        cite.write(root, to / "said")
     static = to / "book" / "_static"
     static.mkdir(exist_ok=True)
     card.draw(static / "card.png")
@@ -57,15 +59,14 @@ def generated() -> dict[str, str]:
 
 def _own_hosts() -> dict[str, Any]:
     """Settings that make pages load their scripts from the site itself."""
-    return {
-        "mathjax_path": f"{VENDOR}/mathjax/tex-mml-chtml.js",
-        "nb_ipywidgets_js": {f"{VENDOR}/widgets/embed.js": {"defer": "defer"}},
-    }
+    return {"mathjax_path": f"{VENDOR}/mathjax/tex-mml-chtml.js"}
 
 
 def fingerprint(root: Path) -> str:
     """Hash of the staged tree and of the versions that turn it into pages."""
     digest = hashlib.sha256((root / "requirements.lock").read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
     tree = paths.stage(root)
     for path in sorted(p for p in tree.rglob("*") if p.is_file()):
         digest.update(f"\n{path.relative_to(tree)}\n".encode())
@@ -84,6 +85,9 @@ def build(root: Path) -> bool:
     shutil.rmtree(scratch, ignore_errors=True)
     _run_jupyter_book(paths.stage(root), scratch)
     _finish(scratch / "_build" / "html")
+    config = yaml.safe_load((root / "_config.yml").read_text())
+    address = config.get("html", {}).get("baseurl", "")
+    publish.publish(scratch / "_build" / "html", address)
     shutil.rmtree(site, ignore_errors=True)
     shutil.move(scratch / "_build" / "html", site)
     shutil.rmtree(scratch)
@@ -95,9 +99,12 @@ def _finish(site: Path) -> None:
     """What the theme leaves no place for."""
     for path in site.rglob("*.html"):
         page = path.read_text()
-        # The icons' script is the largest there is; nothing on a page waits for it.
-        page = re.sub(r'<script (src="[^"]*/fontawesome/)', r"<script defer \1", page)
-        path.write_text(percents_held(toggles_named(page)))
+        path.write_text(percents_held(toggles_named(light(page))))
+    shutil.rmtree(site / "_static" / "vendor" / "fontawesome", ignore_errors=True)
+    search = site / "search.html"
+    order = '<script defer src="_static/scorer.js"></script>\n'
+    before = re.compile(r"(?=<script [^>]*searchtools)")
+    search.write_text(before.sub(order, search.read_text(), count=1))
     front = site / "index.html"
     to = re.search(r"url=([^\"]+)", front.read_text())
     if to:  # a page that leads to the first one says the same to those who link to it
@@ -116,6 +123,22 @@ def toggles_named(page: str) -> str:
     """A page whose table of contents says what its arrows, else mute, are for."""
     arrow = r'<summary>(?=<span class="toctree-toggle")'
     return re.sub(arrow, '<summary aria-label="The pages below this one">', page)
+
+
+def light(page: str) -> str:
+    """A page that is painted before its scripts, with our icons for the theme's.
+
+    The theme's come as a script and three fonts, 840 kB; `icons.css` draws those that
+    its markup names.
+    """
+    page = re.sub(r"<link [^>]*/fontawesome/[^>]*>\n?", "", page)
+    page = page.replace(' aria-label="Toggle hidden content"', "")  # it has a name
+    page = re.sub(r"<script [^>]*/fontawesome/[^>]*></script>\n?", "", page)
+    return re.sub(
+        r'<script (?!defer)([^>]*src="(?![^"]*documentation_options\.js))',
+        r"<script defer \1",
+        page,
+    )
 
 
 def percents_held(page: str) -> str:

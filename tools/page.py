@@ -1,9 +1,7 @@
 """What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
 
 Under a chapter's title, how long it took to run, by what command, and where to get it;
-a picture in the place of each widget until that is there, and where no script runs;
-tags for those who link to the page. Whatever only widgets need comes last, so that it
-is not waited for.
+widgets that need none of the notebook's scripts; tags for those who link to the page.
 """
 
 import html
@@ -15,48 +13,13 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from tools import moving
+
 CARD = "_static/card.png"  # drawn by tools/card.py
-STATE = "application/vnd.jupyter.widget-state+json"
-VIEW = re.compile(
-    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>'
-)
+_ALT = "Dots of different size run together into one. Who counts?"
+_CITE = "book/cite"
+_MATHEMATICS = re.compile(r'class="[^"]*\bmath\b')
 _MAX_DESCRIPTION = 200
-
-Models = dict[str, dict[str, Any]]
-
-
-def first_frame(models: Models, name: str) -> str:
-    """The markup that a widget of ours shows first; nothing if it is not one of ours.
-
-    Stacks are followed through the child they select, everything else through all.
-    """
-    model = models.get(name, {})
-    state = model.get("state", {})
-    kind = model.get("model_name", "")
-    if kind == "HTMLModel":
-        return state["value"] if "fl-figure" in state["value"] else ""
-    children = state.get("children") or []
-    if kind == "StackModel":
-        chosen = state.get("selected_index")
-        children = [] if chosen is None else children[chosen : chosen + 1]
-    inside = (first_frame(models, c.removeprefix("IPY_MODEL_")) for c in children)
-    return "".join(inside)
-
-
-def with_first_frames(body: str, models: Models) -> str:
-    """A page's body with a picture before each widget, until that is there.
-
-    Its ids get a prefix of their own: the widget brings the same picture.
-    """
-
-    def place(view: re.Match[str]) -> str:
-        picture = first_frame(models, json.loads(view[1])["model_id"])
-        if not picture:
-            return view[0]
-        picture = re.sub(r'( id="|url\(#|href="#)f', r"\1first-f", picture)
-        return f'<div class="fl-first">{picture}</div>{view[0]}'
-
-    return VIEW.sub(place, body)
 
 
 def strip(seconds: float, command: str, notebook: str) -> str:
@@ -91,6 +54,22 @@ def shorten(text: str, most: int) -> str:
     return text[: most - 1].rsplit(" ", 1)[0].rstrip(",:;") + "…"
 
 
+def with_narrow(body: str, static: Path, at: str) -> str:
+    """A page's body with another drawing for narrow screens where there is one.
+
+    It lies beside the first: `map_narrow.svg` stands for `map.svg`.
+    """
+
+    def place(image: re.Match[str]) -> str:
+        name = f"{image[1]}_narrow.svg"
+        if not (static / name).is_file():
+            return image[0]
+        source = f'<source media="(max-width: 40rem)" srcset="{at}/{name}">'
+        return f"<picture>{source}{image[0]}</picture>"
+
+    return re.sub(r'<img [^>]*src="[^"]*/(\w+)\.svg"[^>]*>', place, body)
+
+
 def tags(title: str, text: str, page: str, card: str) -> str:
     """What those who link to a page show of it."""
     said = {
@@ -99,14 +78,15 @@ def tags(title: str, text: str, page: str, card: str) -> str:
         "og:description": text,
         "og:url": page,
         "og:image": card,
-        "og:image:alt": "Dots of different size run together into one. Who counts?",
+        "og:image:alt": _ALT if card else "",
     }
     lines = [
         f'<meta property="{name}" content="{html.escape(value)}" />'
         for name, value in said.items()
         if value
     ]
-    lines.append('<meta name="twitter:card" content="summary_large_image" />')
+    if card:
+        lines.append('<meta name="twitter:card" content="summary_large_image" />')
     if text:
         lines.append(f'<meta name="description" content="{html.escape(text)}" />')
     return "\n".join(lines)
@@ -120,9 +100,20 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     up = "../" * name.count("/")
     page = f"{base}/{name}.html" if base else ""
     title = re.sub("<.*?>", "", html.unescape(context.get("title") or ""))
-    card = f"{base}/{CARD}" if base else up + CARD
+    card = f"{base}/{CARD}" if base else ""  # a relative one is refused
     more = tags(title, description(doctree), page, card)
     context["metatags"] = context.get("metatags", "") + "\n" + more
+    static = Path(app.confdir) / "book" / "_static"
+    context["body"] = with_narrow(context["body"], static, f"{up}_static")
+    formulas = bool(_MATHEMATICS.search(context["body"]))
+    context["script_files"][:] = [
+        script for script in context["script_files"] if _needed(script, formulas)
+    ]
+    if _CITE in app.env.found_docs:
+        to = f"{up}{_CITE}.html"
+        context["theme_extra_footer"] = (
+            f'<p><a href="{to}">Licence and citation</a></p>'
+        )
     notebook = Path(app.srcdir) / f"{name}.ipynb"
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
@@ -140,16 +131,17 @@ def _as_executed(
             body += line
         else:
             body = body.replace("</h1>", f"</h1>\n{line}", 1)
-    states = known.get("widgets", {}).get(STATE, {}).get("state", {})
-    body = with_first_frames(body, states)
-    stays, comes_last = [], []
-    for script in context["script_files"]:
-        kind = getattr(script, "attributes", {}).get("type")
-        (comes_last if kind == STATE else stays).append(script)
-    context["script_files"][:] = stays
-    for script in comes_last:
-        body += f'<script type="{STATE}">{script.attributes["body"]}</script>\n'
-    context["body"] = body
+    states = known.get("widgets", {}).get(moving.STATE, {}).get("state", {})
+    context["body"] = moving.still(body, states)
+
+
+def _needed(script: Any, formulas: bool) -> bool:
+    """Whether a page has a use for a script that Sphinx gives to all."""
+    given = getattr(script, "attributes", {})
+    if given.get("type") == moving.STATE:
+        return False  # `moving` has taken from it what there is to show
+    said = f"{getattr(script, 'filename', script)} {given.get('body', '')}"
+    return formulas or "mathjax" not in said.lower()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup, Tag
 
 from tools.browser import pages
+from tools.cells import shows_code
+from tools.publish import NOT_FOUND
 
 # The theme and sphinx-proof write these more than once; neither breaks anything.
 REPEATED_UPSTREAM = {"proof-content", "search-input"}
@@ -20,7 +22,8 @@ Documents = Mapping[Path, BeautifulSoup]
 
 def documents(site: Path) -> Documents:
     """Every page of a site, parsed, by its path."""
-    found = ((site / name).resolve() for name in pages(site))
+    names = (name for name in pages(site) if name != NOT_FOUND)  # its links begin at /
+    found = ((site / name).resolve() for name in names)
     return {p: BeautifulSoup(p.read_bytes(), "html.parser") for p in found}
 
 
@@ -82,8 +85,8 @@ def unexplained(site: Documents) -> list[str]:
         run = page.select_one(".fl-strip code")
         if results and not (run and run.text.endswith(f"notebooks/{path.stem}.ipynb")):
             found.append(f"{path.name}: no command")
-        if path.stem == "index":
-            continue  # shows no code; its notebook is a click away
+        if path.stem == "index" or not shows_code(path.stem):
+            continue  # its notebook is a click away
         for result in results:
             cell = result.find_parent(class_="cell")
             source = cell.select_one(".cell_input pre") if cell else None

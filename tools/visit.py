@@ -5,11 +5,9 @@ is an empty list. The tests of the site make one visit of each page, and plant f
 pages of their own to show that each check finds what it is for.
 """
 
-import gzip
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,21 +21,19 @@ from playwright.sync_api import (
     ViewportSize,
 )
 
-from tools.browser import is_local
+from tools.browser import compressed, is_local
 
 DESK: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 MOST_BYTES = 3_000_000  # of a page with all it loads, compressed
 LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 AXE = {"runOnly": LEVELS, "preload": False, "resultTypes": ["violations"]}
-CONTROLS = ".widget-hslider, .widget-toggle-buttons, .widget-dropdown"
 
 _READY = """() => document.readyState === 'complete'
-    && [...document.querySelectorAll('.fl-frames .fl-stage')]
-        .every(stage => stage.querySelector('svg, img'))
-    && document.querySelectorAll('.fl-frames').length
-        >= document.querySelectorAll('.fl-first').length
-    && !document.querySelector('.fl-first')"""
+    && [...document.querySelectorAll('.fl-frames')].every(
+        box => box.querySelector('.fl-stage :is(svg, img)')
+            && document.getElementById(box.dataset.pictures))
+    && !document.querySelector('script[type*="widget-view"]')"""
 _TYPESET = """async () => {
     if (document.querySelector('.math') && window.MathJax?.startup)
         await MathJax.startup.promise;
@@ -49,6 +45,13 @@ _SQUEEZED = """() => [...document.querySelectorAll('.fl-scroll svg')]
     .filter(svg => svg.getBoundingClientRect().width
                    < parseFloat(svg.style.minWidth) - 1)
     .map(svg => svg.getAttribute('aria-label'))"""
+# A frame that scrolls sideways, without a sign of it or out of the keyboard's reach.
+_HIDDEN = """() => [...document.querySelectorAll('main *:not(svg *)')]
+    .filter(frame => frame.scrollWidth > frame.clientWidth + 2 && frame.clientWidth
+        && ['auto', 'scroll'].includes(getComputedStyle(frame).overflowX)
+        && !(frame.tabIndex === 0 && frame.getAttribute('aria-label')
+            && frame.classList.contains('fl-more-right')))
+    .map(frame => `scrolls unseen: ${frame.outerHTML.slice(0, 90)}`)"""
 SHOWN = """stage => [...stage.querySelectorAll('svg[aria-label], img[alt]')]
     .filter(picture => picture.getClientRects().length)
     .map(picture => picture.getAttribute('aria-label') ?? picture.alt)"""
@@ -102,15 +105,8 @@ def _note(visit: Visit, url: str) -> None:
 def too_heavy(visit: Visit, site: Path) -> list[str]:
     """The page, if what it has loaded is more than `MOST_BYTES` in transfer."""
     files = {site / urlsplit(url).path.lstrip("/") for url in visit.loaded}
-    total = sum(_compressed(path) for path in files if path.is_file())
+    total = sum(len(compressed(path)) for path in files if path.is_file())
     return [f"{total / 1e6:.2f} MB"] if total > MOST_BYTES else []
-
-
-@cache
-def _compressed(path: Path) -> int:
-    packed = path.suffix in (".woff", ".woff2", ".png", ".webp")
-    text = path.read_bytes()
-    return len(text) if packed else len(gzip.compress(text, 6))
 
 
 _SETTLE = """async wanted => {
@@ -156,9 +152,11 @@ def not_for_phones(visit: Visit) -> list[str]:
     page = visit.page
     page.set_viewport_size(PHONE)
     page.evaluate("() => new Promise(requestAnimationFrame)")
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # and its marks
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} px wide"] if wide > PHONE["width"] else []
     found += [f"squeezed: {label}" for label in page.evaluate(_SQUEEZED)]
+    found += page.evaluate(_HIDDEN)
     page.set_viewport_size(DESK)
     return found
 
@@ -182,12 +180,12 @@ def dead_controls(visit: Visit) -> list[str]:
     """The controls that move no picture, by mouse or by keyboard."""
     found = []
     for widget in visit.page.locator(".fl-frames").all():
-        controls = widget.locator(CONTROLS).all()
+        controls = widget.locator(".fl-control").all()
         if not controls:
             found.append("a widget without a control")
         for control in controls:
             others = [other for other in controls if other is not control]
-            name = control.locator(".widget-label").first.inner_text()
+            name = control.locator("label, .fl-name").inner_text()
             for way in (_by_mouse, _by_keyboard):
                 if not _moves(widget, control, others, way):
                     how = way.__name__.removeprefix("_").replace("_", " ")
@@ -198,15 +196,16 @@ def dead_controls(visit: Visit) -> list[str]:
 def dead_players(visit: Visit) -> list[str]:
     """The players that, started, do not change their picture."""
     found = []
-    for widget in visit.page.locator(".fl-frames:has(.widget-play)").all():
+    for widget in visit.page.locator(".fl-frames:has(.fl-play)").all():
         before = _shown(widget)
-        buttons = widget.locator(".widget-play button")
-        buttons.nth(0).click()
+        play = widget.locator(".fl-play")
+        play.click()
         try:
             _until_other(widget, before)
         except AssertionError:
             found.append(f"does not play: {before[:80]}")
-        buttons.nth(1).click()
+        if play.get_attribute("aria-label") == "Pause":
+            play.click()
     return found
 
 
@@ -261,7 +260,7 @@ def _by_mouse(control: Locator, done: Callable[[], bool]) -> bool:
             if done():
                 return True
         return False
-    track = control.locator(".noUi-target")
+    track = control.locator("input")
     box = track.bounding_box()
     assert box is not None
     for part in (0.99, 0.01, 0.5, 0.75, 0.25):
@@ -281,7 +280,7 @@ def _by_keyboard(control: Locator, done: Callable[[], bool]) -> bool:
             if done():
                 return True
         return False
-    handle = control.locator(".noUi-handle, select")
+    handle = control.locator("input, select")
     handle.focus()
     for key in ["Home", *["ArrowRight"] * 4, "End", *["ArrowLeft"] * 2]:
         page.keyboard.press(key)

@@ -1,94 +1,89 @@
-// Repairs and names for the widgets, loaded on every page before the widgets' own script.
-
-// The theme's Font Awesome would turn the player's <i> icons into <svg>; the player then
-// throws and its link to the picture stops.
-window.FontAwesomeConfig = { ...window.FontAwesomeConfig, observeMutations: false };
-if (window.FontAwesome?.config) window.FontAwesome.config.observeMutations = false;
-
-// ipywidgets 8 typesets with MathJax 2's queue; answer it with MathJax 3.
-document.addEventListener("DOMContentLoaded", () => {
-  const mathjax = window.MathJax;
-  if (!mathjax || mathjax.Hub) return;
-  const typeset = ([, , node]) =>
-    mathjax.startup?.promise.then(() => mathjax.typesetPromise([node]));
-  mathjax.Hub = { Queue: typeset };
-});
-
-// What a screen reader is told: ipywidgets leaves sliders and players without a name,
-// and nobody would hear that the picture has changed.
-const PLAYER_BUTTONS = ["Play or pause", "Stop", "Repeat"];
-
-function nameControls() {
-  for (const handle of document.querySelectorAll(".noUi-handle")) {
-    const slider = handle.closest(".jupyter-widgets");
-    const label = slider?.querySelector(".widget-label")?.textContent || "value";
-    const readout = slider?.querySelector(".widget-readout")?.textContent || "";
-    set(handle, "aria-label", label);
-    set(handle, "aria-valuetext", readout);
-  }
-  for (const player of document.querySelectorAll(".widget-play")) {
-    PLAYER_BUTTONS.forEach((name, i) => set(player.children[i], "aria-label", name));
-  }
-  for (const group of document.querySelectorAll(".widget-toggle-buttons")) {
-    set(group, "role", "group");
-    set(group, "aria-label", group.querySelector(".widget-label")?.textContent);
-    for (const button of group.querySelectorAll("button")) {
-      set(button, "aria-pressed", String(button.classList.contains("mod-active")));
-    }
-  }
-  for (const stage of document.querySelectorAll(".fl-stage")) {
-    set(stage, "role", "status");
-    set(stage, "aria-live", "polite");
-  }
-}
+// What every page does besides its pictures that move: scrollers say that they scroll, and
+// links to something folded open it.
 
 // Sphinx marks each reference with a role that has been withdrawn since.
-function renewWithdrawnRoles() {
-  for (const entry of document.querySelectorAll("[role=doc-biblioentry]")) {
-    set(entry, "role", "listitem");
-  }
+for (const entry of document.querySelectorAll("[role=doc-biblioentry]")) {
+  entry.setAttribute("role", "listitem");
 }
 
-// A picture wider than the screen scrolls in its frame; the keyboard must reach it.
-function reachScrollers() {
-  for (const frame of document.querySelectorAll(".fl-scroll")) {
-    if (frame.scrollWidth > frame.clientWidth) {
-      set(frame, "tabindex", "0");
-      set(frame, "role", "group");
-      set(frame, "aria-label", "Picture, scrolls sideways");
-    } else {
-      for (const name of ["tabindex", "role", "aria-label"]) frame.removeAttribute(name);
-    }
-  }
+// What is wider than the screen scrolls in its frame. There, an edge behind which there is
+// more fades, a line below says what to do, and the keyboard reaches the frame.
+const FRAMES = "main :is(div, figure, pre, mjx-container):not(svg *)";
+const SCROLLS = new Set(["auto", "scroll"]);
+const known = new Map(); // frame -> its hint, and what it was given
+
+function whatIn(frame) {
+  if (frame.matches("mjx-container")) return "Formula";
+  if (frame.matches("pre") || frame.querySelector(":scope > pre")) return "Code";
+  if (frame.querySelector("table")) return "Table";
+  if (frame.querySelector("svg, img")) return "Picture";
+  return frame.querySelector("mjx-container") ? "Formula" : "Text";
 }
 
-function set(element, name, value) {
-  if (element && value != null && element.getAttribute(name) !== value) {
-    element.setAttribute(name, value);
-  }
+function hintBelow(frame, what) {
+  if (what !== "Table" && what !== "Picture") return null;
+  const hint = document.createElement("p");
+  hint.className = "fl-hint";
+  hint.setAttribute("aria-hidden", "true"); // the frame's name says it already
+  hint.textContent = "scroll sideways →";
+  frame.after(hint);
+  return hint;
 }
 
-window.addEventListener("load", () => {
-  let due = false;
-  const refresh = () => {
-    due = false;
-    nameControls();
-    reachScrollers();
-  };
-  const schedule = () => {
-    if (!due) requestAnimationFrame(refresh);
-    due = true;
-  };
-  new MutationObserver(schedule).observe(document.querySelector("main") ?? document.body, {
-    attributeFilter: ["class"],
-    characterData: true,
-    childList: true,
-    subtree: true,
-  });
-  window.addEventListener("resize", schedule);
-  renewWithdrawnRoles();
-  schedule();
-});
+function markEdges(frame) {
+  if (!known.has(frame)) return; // it fits by now
+  const rest = frame.scrollWidth - frame.clientWidth - frame.scrollLeft;
+  frame.classList.toggle("fl-more-left", frame.scrollLeft > 2);
+  frame.classList.toggle("fl-more-right", rest > 2);
+  known.get(frame).hint?.classList.toggle("fl-done", rest <= 2);
+}
+
+function isWide(frame) {
+  return frame.isConnected && frame.clientWidth && frame.scrollWidth > frame.clientWidth + 2;
+}
+
+function markScrollers() {
+  for (const [frame, { hint, given }] of known) {
+    if (isWide(frame)) continue;
+    hint?.remove();
+    known.delete(frame);
+    frame.classList.remove("fl-more-left", "fl-more-right");
+    for (const name of given) frame.removeAttribute(name);
+  }
+  const wide = [...document.querySelectorAll(FRAMES)].filter(isWide);
+  for (const frame of wide) {
+    if (known.has(frame) || !SCROLLS.has(getComputedStyle(frame).overflowX)) continue;
+    const what = whatIn(frame);
+    const said = { tabindex: 0, role: "group", "aria-label": `${what}, scrolls sideways` };
+    if (frame.tabIndex === 0) delete said.tabindex;
+    const given = Object.keys(said).filter(
+      (name) => name === "tabindex" || !frame.hasAttribute(name),
+    );
+    for (const name of given) frame.setAttribute(name, said[name]);
+    known.set(frame, { hint: hintBelow(frame, what), given });
+    frame.addEventListener("scroll", () => markEdges(frame), { passive: true });
+  }
+  for (const frame of known.keys()) markEdges(frame);
+}
+
+let due = false;
+function schedule() {
+  if (!due) requestAnimationFrame(refresh);
+  due = true;
+}
+
+function refresh() {
+  due = false;
+  changes.disconnect(); // hints are no change to look into
+  markScrollers();
+  changes.observe(document.querySelector("main") ?? document.body, WATCHED);
+}
+
+const WATCHED = { attributeFilter: ["open"], childList: true, subtree: true };
+const changes = new MutationObserver(schedule);
+window.addEventListener("resize", schedule);
+window.addEventListener("load", schedule);
+schedule();
 
 // A link to something folded opens it: from a number of the ledger to its command.
 function unfold(hash) {

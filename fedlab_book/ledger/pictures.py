@@ -16,9 +16,9 @@ from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECI
 
 _INKS = {
     MATCHES: PALETTE["green"],
-    SAME: PALETTE["blue"],
-    AS_GOOD: PALETTE["violet"],
-    UNDECIDED: "#8a8a8a",
+    SAME: PALETTE["violet"],
+    AS_GOOD: PALETTE["sky"],
+    UNDECIDED: PALETTE["rose"],
     OPPOSITE: PALETTE["red"],
 }
 _HATCHES = {MATCHES: "", SAME: "//", AS_GOOD: "..", UNDECIDED: "", OPPOSITE: "xx"}

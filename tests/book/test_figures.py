@@ -1,5 +1,6 @@
 import re
 from itertools import combinations
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -38,6 +39,87 @@ def test_colours_stand_out_from_both_backgrounds(color):
     # WCAG 2.1, 1.4.11: parts of a graphic need 3:1
     assert contrast(color, LIGHT) >= 3
     assert contrast(color, DARK) >= 3
+
+
+# Machado, Oliveira and Fernandes (2009), Table 1: linear RGB as somebody sees it who
+# has no pigment for green, or none for red.
+SEEN = {
+    "by most": np.eye(3),
+    "with deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "with protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+}
+# To CIE XYZ under D65, relative to white.
+TO_XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+) / np.array([[0.95047], [1.0], [1.08883]])
+VERDICTS = Path(__file__).parents[2] / "book" / "_static" / "verdicts.css"
+
+
+def lab(color: str, seen: np.ndarray) -> np.ndarray:
+    """A colour in CIE L*a*b*, in which distances are about as large as they look."""
+    channels = np.array(to_rgb(color))
+    low, high = channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    linear = np.clip(seen @ np.where(channels <= 0.04045, low, high), 0, 1)
+    x, y, z = (
+        t ** (1 / 3) if t > 0.008856 else 7.787 * t + 4 / 29 for t in TO_XYZ @ linear
+    )
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def apart(one: str, other: str) -> float:
+    """How far two colours are from each other for whoever sees them worst."""
+    gaps = (np.linalg.norm(lab(one, s) - lab(other, s)) for s in SEEN.values())
+    return float(min(gaps))
+
+
+def test_the_distance_of_colours_is_right():
+    # black and white differ by 100 in lightness and in nothing else, for everybody
+    assert apart("#000000", "#ffffff") == pytest.approx(100, abs=0.1)
+    # a red and a green of like lightness: far from each other but for the colour blind
+    red, green = "#c83c28", "#648200"
+    far, near = (
+        np.linalg.norm(lab(red, SEEN[who]) - lab(green, SEEN[who]))
+        for who in ("by most", "with deuteranopia")
+    )
+    assert far > 4 * near
+
+
+def test_no_two_colours_are_alike_for_the_colour_blind():
+    for one, other in combinations(figures.PALETTE.values(), 2):
+        assert apart(one, other) > 15, (one, other)
+        seen = [lab(color, SEEN["by most"]) for color in (one, other)]
+        assert np.linalg.norm(seen[0] - seen[1]) > 28, (one, other)
+
+
+def test_methods_drawn_as_solid_lines_are_far_apart_for_the_colour_blind():
+    solid = [look.color for look in figures.LOOKS.values() if look.linestyle == "-"]
+    for one, other in combinations(solid, 2):
+        assert apart(one, other) > 23, (one, other)
+
+
+def test_no_two_verdicts_look_alike_for_the_colour_blind():
+    marks = re.findall(r"border-left: \S+ (\w+) (#\w+);", VERDICTS.read_text())
+    assert len(marks) == 6
+    for (line, color), (other_line, other) in combinations(marks, 2):
+        assert apart(color, other) > 23 or line != other_line
+        assert apart(color, other) > 15
+    assert {color for _, color in marks} <= set(figures.PALETTE.values())
 
 
 def test_ten_classes_have_ten_colours():

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.site.checks import NAMES
-from tools.visit import opened
+from tools.visit import PHONE, opened
 
 pytestmark = pytest.mark.browser
 
@@ -27,34 +27,108 @@ def test_the_front_leads_to_the_first_page(context, address: str) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("words", ["FedDisco", "SCAFFOLD", "gamma", "rFedAvg"])
-def test_search_finds(context: BrowserContext, address: str, words: str) -> None:
+def found(context: BrowserContext, address: str, words: str) -> list[tuple[str, str]]:
+    """Where the search leads, best first, with what it shows of each page."""
     with opened(context, f"{address}/search.html?q={words}") as visit:
-        visit.page.locator("#search-results li a").first.wait_for()
+        results = visit.page.locator("#search-results li")
+        expect(results.first.locator("p.context")).to_be_visible()
         assert visit.problems == []
+        return [
+            (str(result.locator("a").first.get_attribute("href")), result.inner_text())
+            for result in results.all()
+        ]
 
 
-def test_nothing_waits_for_the_scripts_of_widgets_and_formulas(
-    browser: Browser, address: str
-) -> None:
-    """The page is painted while those scripts are held back."""
-    context = browser.new_context()
-    page, held = context.new_page(), []
-    late = re.compile(r"/vendor/(widgets|mathjax|fontawesome)/.*\.js")
-    page.route(late, lambda route: held.append(route))
+@pytest.mark.parametrize("words", ["FedDisco", "SCAFFOLD", "gamma", "rFedAvg"])
+def test_search_finds_chapters_first(context, address: str, words: str) -> None:
+    (first, _), *_ = found(context, address, words)
+    assert re.search(r"notebooks/\d\d_", first)
+
+
+@pytest.mark.parametrize(
+    "words, page",
+    [
+        ("FedDisco table 1", "ledger_feddisco"),
+        ("rFedAvg table 2", "ledger_rfedavg"),
+        ("FedLAW claim", "ledger_fedlaw"),
+    ],
+)
+def test_search_for_a_table_finds_the_ledger(context, address, words, page) -> None:
+    leads = [where for where, _ in found(context, address, words)[:2]]
+    assert any(page in where for where in leads), leads
+
+
+def test_what_the_search_shows_can_be_read(context, address: str) -> None:
+    results = found(context, address, "FedDisco")
+    assert len(results) > 5
+    for where, said in results:
+        assert "import " not in said and "Show source" not in said, where
+
+
+MOST_SHEETS = 45  # A4; the longest took 110 once
+
+
+@pytest.mark.parametrize("paper", ["feddisco", "fedlaw", "rfedavg"])
+def test_a_page_of_the_ledger_prints_on_few_sheets(context, address, paper) -> None:
+    with opened(context, f"{address}/notebooks/ledger_{paper}.html") as visit:
+        folds = "document.querySelectorAll('main details:not([open])').length"
+        closed = visit.page.evaluate(folds)
+        printed = visit.page.pdf(format="A4")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_SHEETS
+        assert closed and visit.page.evaluate(folds) == closed
+
+
+_OVER = """thing => {
+    const frame = thing.closest('.fl-scroll, .pst-scrollable-table-container') ?? thing;
+    return frame.scrollWidth - frame.clientWidth;
+}"""
+
+
+@pytest.mark.parametrize(
+    "name, what",
+    [
+        ("notebooks/index.html", "figure picture img"),
+        ("notebooks/08_everyone_on_one_field.html", "svg[aria-label^='A table of']"),
+        ("book/glossary.html", "table.fl-stack"),
+    ],
+)
+def test_fits_a_phone_whole(browser: Browser, address, name: str, what: str) -> None:
+    """Without scrolling sideways: the map, the field of chapter 8, the glossary."""
+    context = browser.new_context(viewport=PHONE)
+    page = context.new_page()
+    page.goto(f"{address}/{name}")
+    for thing in page.locator(what).all():
+        thing.scroll_into_view_if_needed()
+        box = thing.bounding_box()
+        assert box is not None and box["width"] <= PHONE["width"] - 32
+        assert thing.evaluate(_OVER) <= 2
+    assert page.locator(what).count()
+    context.close()
+
+
+def test_nothing_waits_for_a_script(browser: Browser, address: str) -> None:
+    """The page is painted, its first picture in place, while scripts are held back;
+    what the reader has moved by then is not lost."""
+    context = browser.new_context(reduced_motion="reduce")
+    page, held, let_go = context.new_page(), [], []
+    late = re.compile(r"^(?!.*documentation_options).*\.js\b")
+    page.route(late, lambda r: r.continue_() if let_go else held.append(r))
     page.goto(f"{address}/notebooks/index.html", wait_until="commit")
-    while len(held) < 2:  # at least the widgets' and the icons'
+    while len(held) < 5:
         page.wait_for_timeout(50)
     page.wait_for_function(
         "performance.getEntriesByName('first-contentful-paint').length"
     )
-    stand_in = page.locator(".fl-first svg").first
-    assert stand_in.is_visible()
-    assert page.locator(".fl-frames").count() == 0
+    picture = page.locator(".fl-frames .fl-stage svg").first
+    assert picture.is_visible()
+    before = str(picture.get_attribute("aria-label"))
+    page.locator(".fl-control input").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(picture).to_have_attribute("aria-label", before)
+    let_go.append(True)
     for route in held:
         route.continue_()
-    page.locator(".fl-frames .fl-stage svg").first.wait_for()
-    page.locator(".fl-first").first.wait_for(state="detached")
+    expect(picture).not_to_have_attribute("aria-label", before)
     context.close()
 
 
@@ -65,11 +139,28 @@ def test_the_first_page_moves_by_itself_and_can_be_stopped(
     page = context.new_page()
     page.goto(f"{address}/notebooks/index.html")
     stage = page.locator(".fl-auto .fl-stage")
-    playing = page.locator(".fl-auto .widget-play .fa-pause")
-    playing.wait_for()
+    play = page.locator(".fl-auto .fl-play")
+    expect(play).to_have_attribute("aria-label", "Pause")
     expect(stage).to_have_attribute("aria-live", "off")
-    page.locator(".fl-auto .noUi-handle").focus()
-    page.keyboard.press("Home")
-    playing.wait_for(state="detached")
+    page.locator(".fl-auto input").focus()
+    page.keyboard.press("ArrowRight")
+    expect(play).to_have_attribute("aria-label", "Play")
     expect(stage).to_have_attribute("aria-live", "polite")
+    context.close()
+
+
+def test_a_tour_of_the_first_page_ends_where_it_began(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{address}/notebooks/index.html")
+    picture = page.locator(".fl-auto .fl-stage svg")
+    home = str(picture.get_attribute("aria-label"))
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload()
+    expect(picture).not_to_have_attribute("aria-label", home)
+    play = page.locator(".fl-auto .fl-play")
+    expect(play).to_have_attribute("aria-label", "Play", timeout=15_000)
+    expect(picture).to_have_attribute("aria-label", home)
     context.close()

@@ -1,0 +1,50 @@
+"""What a page shows of a notebook's cells, beyond what their tags say.
+
+A solution is folded under its name. The ledger's pages are tables: the calls that made
+them say nothing to who reads them, and are in the notebook.
+"""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+TABLES_ONLY = "ledger"  # what the names of such pages begin with
+_SOLUTION, _PARAMETERS = "tag_solution", "tag_parameters"
+
+
+def shows_code(page: str) -> bool:
+    return not page.rsplit("/", 1)[-1].startswith(TABLES_ONLY)
+
+
+def arrange(doctree: nodes.document, page: str) -> None:
+    """Name what folds hide, and leave out what a page of tables does not need."""
+    code = (e for e in doctree.findall(nodes.Element) if _element(e) == "cell_code")
+    for cell in list(code):
+        classes = cell.attributes["classes"]
+        if _SOLUTION in classes:
+            cell["prompt_show"] = "Show the solution"
+            cell["prompt_hide"] = "Hide the solution"
+        elif not shows_code(page):
+            _without_code(cell)
+
+
+def _without_code(cell: nodes.Element) -> None:
+    code = [c for c in cell.children if _element(c) == "cell_code_source"]
+    for child in code:
+        cell.remove(child)
+    cell["hide_mode"] = None
+    unwanted = not cell.children or _PARAMETERS in cell.attributes["classes"]
+    if unwanted and cell.parent is not None:
+        cell.parent.remove(cell)
+
+
+def _element(node: nodes.Node) -> str | None:
+    return node.get("nb_element") if isinstance(node, nodes.Element) else None
+
+
+def _when_read(app: Sphinx, doctree: nodes.document) -> None:
+    arrange(doctree, app.env.docname)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("doctree-read", _when_read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
