@@ -29,8 +29,10 @@ def write(path: Path, *code: str) -> None:
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A book of one page and one chapter that prints what a core module says."""
+    here = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", here)  # what is executed gets its own: put back
     for folder in ("book", "fedlab_core", "notebooks"):
         (tmp_path / folder).mkdir()
     (tmp_path / "book" / "index.md").write_text("# Book\n")

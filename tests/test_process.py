@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tools.paths import ROOT
+
 
 def test_the_module_runs_as_a_command(tmp_path):
     """Once for real: another process, its exit code and its two streams."""
@@ -28,7 +30,7 @@ def test_a_terminal_that_shows_little_costs_no_result(tmp_path):
     line = "train letters --rounds 2 --epochs 1 --clients 4 --seeds 0 1 --out r.csv"
     done = subprocess.run(
         [sys.executable, "-m", "fedlab_core", *line.split()],
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
