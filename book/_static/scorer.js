@@ -21,7 +21,7 @@ var Scorer = {
 
 // An excerpt is of what a page says: not of its code, its buttons or its list of contents.
 const UNSAID =
-  ".cell_input, summary, .fl-strip, .fl-controls, svg, #jb-print-docs-body, .bd-header-article, .prev-next-area";
+  ".cell_input, .highlight, summary, .fl-strip, .fl-controls, svg, #jb-print-docs-body, .bd-header-article, .prev-next-area";
 
 document.addEventListener("DOMContentLoaded", () => {
   const said = Search.htmlToText;

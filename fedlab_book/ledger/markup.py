@@ -16,6 +16,7 @@ from fedlab_ledger.claims import Judged, tally
 from fedlab_ledger.ran import data, network
 from fedlab_ledger.show import COMPARABLE, Shown, shown, summed
 from fedlab_ledger.trace import command, lines_of, table_command, took, trace
+from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
 
 _METRICS = {
     "best": "best round",
@@ -277,17 +278,48 @@ def _papers(table: Table) -> str:
 
 
 def overview(book: Book) -> HTML:
-    """One line a paper: its numbers, what was measured of them, its claims."""
+    """One line a paper: its numbers, and what was measured of them."""
     rows = []
     for paper in book.papers:
         tables = book.of(paper)
         link = f'<a href="{page(paper)}">{_esc(NAMES.get(paper, paper))}</a>'
         rows.append(
             f'<tr><th scope="row">{link}{_time(book, tables)}</th>'
-            f"{_counts(book, tables)}<td>{_claims(book, paper)}</td></tr>"
+            f"{_counts(book, tables)}</tr>"
         )
-    caption = "The papers’ numbers, what was measured of them, and what they claim."
-    return HTML(grid(("paper", *_COUNTED, "its claims"), rows, caption))
+    caption = "The papers’ numbers, and what was measured of them."
+    return HTML(grid(("paper", *_COUNTED), rows, caption))
+
+
+def claimed(book: Book) -> HTML:
+    """One line a paper: how many of its claims have each verdict."""
+    rows = []
+    for paper in book.papers:
+        total = tally(book.claimed(paper))
+        link = f'<a href="{page(paper)}">{_esc(NAMES.get(paper, paper))}</a>'
+        numbers = "".join(
+            f"<td>{_both(total.words, word)}</td>" for word in _CLAIMED[:-1]
+        )
+        rows.append(
+            f'<tr><th scope="row">{link}</th><td>{total.runs}</td>{numbers}'
+            f"<td>{total.words.get(NONE, 0) or '–'}</td></tr>"
+        )
+    caption = (
+        "The papers’ claims by what was found; claims of one and the same run count "
+        "once. On stand-ins, but for those at the paper’s own scale."
+    )
+    return HTML(grid(("paper", "judged", *_CLAIMED), rows, caption))
+
+
+_CLAIMED = (MATCHES, SAME, AS_GOOD, UNDECIDED, OPPOSITE, NONE)
+
+
+def _both(words: Mapping[str, int], word: str) -> str:
+    """How many have a verdict, and how many of these at the paper's scale."""
+    own, n = words.get(word, 0), words.get(f"{word} on a stand-in", 0)
+    more = f"<br><small>{own} at the paper’s scale</small>" * bool(own and n)
+    alone = f"{own}<br><small>at the paper’s scale</small>" if own and not n else ""
+    return alone or (f"{own + n}{more}" if n else "–")
 
 
 def _time(book: Book, tables: Sequence[Table]) -> str:
@@ -310,11 +342,6 @@ def _list(block: str) -> str:
     words = [" ".join(_ITEM.sub("", item, count=1).split()) for item in items]
     kind = "ul" if block.startswith("-") else "ol"
     return f"<{kind}>{''.join(f'<li>{_esc(w)}</li>' for w in words)}</{kind}>"
-
-
-def _claims(book: Book, paper: str) -> str:
-    rows = book.claimed(paper)
-    return f"{_esc(judged(rows))}<br><small>of {_esc(tally(rows).many)}</small>"
 
 
 def wide(text: str, columns: int) -> str:
