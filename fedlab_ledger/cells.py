@@ -122,6 +122,7 @@ class Cell:
     over: tuple[str, str] | None = None
     against: Mapping[str, Setting] = field(default_factory=dict)
     lacks: str = ""  # why a scale is missing
+    seeds: tuple[int, ...] | None = None  # those that count, if not the rule's
     notes: Mapping[str, str] = field(default_factory=dict)
     paper_spread: NotNegative | None = None
 

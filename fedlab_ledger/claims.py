@@ -113,9 +113,8 @@ class Judged:
         """Data, network, clients, rounds and seeds; nothing where nothing was run."""
         if self.scale not in self.claim.cell.settings:
             return ""
-        n = self.verdict.n + self.verdict.lost
-        seeds = "1 seed" if n == 1 else f"{n} seeds"
-        return f"{ran_on(self.claim.cell.settings[self.scale])}, {seeds}"
+        seeds = self.verdict.n + self.verdict.lost
+        return ran_on(self.claim.cell.settings[self.scale], seeds)
 
     @property
     def lost(self) -> str:

@@ -80,10 +80,16 @@ def how_many(scenario: dict[str, Any]) -> int | None:
     return scenario.get("clients", scenario.get("sample"))
 
 
-def ran_on(s: Setting) -> str:
-    """Data, network, clients and rounds in a line."""
+def ran_on(s: Setting, seeds: int | None = None) -> str:
+    """Data, network, clients, rounds and, if told how many, seeds in a line."""
     rounds = "1 round" if s.rounds == 1 else f"{s.rounds} rounds"
-    return ", ".join([data(s), network(s), clients(s), rounds])
+    many = [] if seeds is None else [in_words(seeds)]
+    return ", ".join([data(s), network(s), clients(s), rounds, *many])
+
+
+def in_words(seeds: int) -> str:
+    """How many seeds there are."""
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
 def without_names(text: str) -> str:

@@ -13,7 +13,8 @@ from fedlab_core.arguments import checked
 from fedlab_ledger.cells import SCALES, Cell, Scale, Table
 from fedlab_ledger.lines import Found
 from fedlab_ledger.ran import ran_on
-from fedlab_ledger.verdict import NONE, Verdict, counting, judge
+from fedlab_ledger.trace import counted
+from fedlab_ledger.verdict import NONE, Verdict, judge
 
 Tables = Mapping[str, Table]
 # Whether a cell was measured, and whether that can be laid beside the paper's number.
@@ -61,9 +62,8 @@ class Shown:
         """Data, network, clients, rounds and seeds; nothing where nothing was run."""
         if self.status == NOT_RUN:
             return ""
-        n = self.verdict.n + self.verdict.lost
-        seeds = "1 seed" if n == 1 else f"{n} seeds"
-        return f"{ran_on(self.cell.settings[self.scale])}, {seeds}"
+        seeds = self.verdict.n + self.verdict.lost
+        return ran_on(self.cell.settings[self.scale], seeds)
 
     @property
     def theirs(self) -> str:
@@ -91,11 +91,10 @@ def _shown(cell: Cell, found: Found, scale: str | None) -> Shown:
     at = scale or best_scale(cell, found)
     if at not in cell.settings:
         return Shown(cell, at, Verdict(NONE, cell.lacks or "not run yet"))
-    lines = found.of(cell.key(at))
-    mine = {k: lines[k] for k in counting(at, lines)}
+    mine = counted(cell, at, found)
     values = {seed: line["value"] for seed, line in mine.items()}
     verdict = Verdict(NONE, "tiny runs show that it works, nothing else")
-    if at != "tiny" or not lines:
+    if at != "tiny" or not mine:
         own = at == "paper"
         verdict = judge(values, cell.paper_value, cell.tolerance, own_scale=own)
     seconds = sum(line["seconds"] for line in mine.values())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from fedlab_ledger.cells import Cell, Table
 from fedlab_ledger.lines import Found, Line
+from fedlab_ledger.verdict import counting
 
 USUAL_SEEDS = (0, 1, 2)  # those of `run` without --seeds
 PROGRAM = "python -m fedlab_core"
@@ -83,9 +84,14 @@ def took(seconds: float) -> str:
 
 def lines_of(cell: Cell, scale: str, found: Found) -> list[Line]:
     """What was measured of a cell at that scale, by seed."""
-    if scale not in cell.settings:
-        return []
-    return list(found.of(cell.key(scale)).values())
+    return list(counted(cell, scale, found).values())
+
+
+def counted(cell: Cell, scale: str, found: Found) -> dict[int, Line]:
+    """What counts of a cell at that scale: its own seeds, or those of the rule."""
+    lines = found.of(cell.key(scale)) if scale in cell.settings else {}
+    wanted = counting(scale, lines) if cell.seeds is None else cell.seeds
+    return {seed: line for seed, line in lines.items() if seed in wanted}
 
 
 def different(lines: Iterable[Line]) -> list[Line]:

@@ -13,7 +13,7 @@ from IPython.display import HTML
 from fedlab_ledger.book import NAMES, Book, grouped, reasons
 from fedlab_ledger.cells import SCALES, Cell, Setting, Table
 from fedlab_ledger.claims import Judged, tally
-from fedlab_ledger.ran import data, network
+from fedlab_ledger.ran import data, in_words, network
 from fedlab_ledger.show import COMPARABLE, Shown, shown, summed
 from fedlab_ledger.trace import command, lines_of, table_command, took, trace
 from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
@@ -76,8 +76,8 @@ def verdict_cell(word: str, stand_in: bool = False) -> str:
 
 def ran_cell(s: Setting, seeds: int) -> str:
     """A table's cell with data and network that ours were run on, and how often."""
-    many = "1 seed" if seeds == 1 else f"{seeds} seeds"
-    return f'<td class="fl-ran">{_esc(data(s))}, {_esc(network(s))}, {many}</td>'
+    said = f"{data(s)}, {network(s)}, {in_words(seeds)}"
+    return f'<td class="fl-ran">{_esc(said)}</td>'
 
 
 def judged(rows: Sequence[Judged]) -> str:

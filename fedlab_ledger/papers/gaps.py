@@ -70,7 +70,8 @@ class Gap:
     def _with(self, t: Try) -> Claim:
         c = self.claim
         sides = (c.cell, joined(t.both, t.mine)), (c.beside, joined(t.both, t.theirs))
-        made = [self._cell(side, change, t.words) for side, change in sides]
+        seeds = tuple(t.seeds or self.seeds)
+        made = [self._cell(side, change, t.words, seeds) for side, change in sides]
         return Claim(
             "gaps",
             f"{self.name}: {t.words}",
@@ -79,10 +80,12 @@ class Gap:
             sign=c.sign,
             said=c.gain,
             tolerance=c.tolerance,
-            seeds=tuple(t.seeds or self.seeds),
+            seeds=seeds,
         )
 
-    def _cell(self, cell: Cell, change: Plain, words: str) -> Cell:
+    def _cell(
+        self, cell: Cell, change: Plain, words: str, seeds: tuple[int, ...]
+    ) -> Cell:
         alike = self.claim.cell.row == self.claim.beside.row
         return replace(
             cell,
@@ -95,6 +98,7 @@ class Gap:
             paper_spread=None,
             over=None,
             lacks=_ONE_SCALE,
+            seeds=seeds,
             notes=self._notes(cell, change),
         )
 

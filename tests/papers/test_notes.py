@@ -11,7 +11,9 @@ from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import PAPERS, TABLES
 from fedlab_ledger.papers.common import noted
 from fedlab_ledger.show import as_csv, as_html, shown
+from fedlab_ledger.store import Store
 from tests.ledger_cases import lettered
+from tools import paths
 
 CELLS = [cell for tables in PAPERS.values() for t in tables for cell in t.cells]
 NAMES = {"letters": "letters", "fashion_mnist": "Fashion-MNIST", "mnist": "MNIST"}
@@ -112,3 +114,13 @@ def test_a_shown_cell_says_what_holds_at_its_scale():
         first = next(r for r in rows if r["column"] == "Acc, label shift, FMNIST")
         assert ("12 clients with letters" in first["reading"]) is there
         assert ("12 clients with letters" in as_html(table, cells)) is there
+
+
+def test_whatever_was_played_of_a_cell_is_counted_with_the_seeds_that_are_its_own():
+    """A search plays seeds of its own: with the rule's alone it would be “not run”."""
+    found = Store(paths.ROOT / "results" / "ledger").read()
+    for table in TABLES.values():
+        for one in shown(table, found):
+            here = one.cell.settings.get(one.scale)
+            if here is not None and found.of(one.cell.key(one.scale)):
+                assert one.status != "not run", one.cell.name
