@@ -15,15 +15,7 @@ from IPython.display import HTML
 
 from fedlab_book.ledger.claimed import card, claims_folded, claims_of, ruled
 from fedlab_book.ledger.curves import curves_of
-from fedlab_book.ledger.markup import (
-    claimed,
-    contents,
-    gaps_of,
-    number,
-    overview,
-    table_of,
-    written,
-)
+from fedlab_book.ledger.markup import claimed, contents, gaps_of, overview, table_of
 from fedlab_book.ledger.pictures import against_paper, gains, verdict_bars
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, Store, Table
@@ -31,7 +23,7 @@ from fedlab_ledger.book import Book, distance, grouped, opened, reasons
 from fedlab_ledger.command import add_verbs
 from fedlab_ledger.lines import SCHEMA, Line
 from fedlab_ledger.show import COMPARABLE, NOT_RUN, STAND_IN, STATUSES
-from fedlab_ledger.trace import command, different, table_command, took, trace
+from fedlab_ledger.trace import command, different, table_command, trace
 from fedlab_ledger.verdict import MATCHES, NONE, SAME, WORDS
 
 SETS = ("A <hard>", "B")
@@ -160,13 +152,6 @@ def test_a_trace_says_what_was_used_and_counts_a_run_once():
     assert found.dates == "2026-01-01 to 2026-01-02"
     assert "NVIDIA H100" in found.text and "commit abc1234" in found.text
     assert len(different([a, twin, b])) == 2
-
-
-@pytest.mark.parametrize(
-    "seconds, said", [(0.31, "0.3 s"), (99.0, "99 s"), (600, "10 min"), (7200, "2.0 h")]
-)
-def test_times_are_written_in_a_unit_that_suits_them(seconds, said):
-    assert took(seconds) == said
 
 
 # -- the book ----------------------------------------------------------------------
@@ -306,13 +291,6 @@ def test_gains_are_drawn_beside_the_papers(book):
     assert gains(nothing.claimed("feddisco"), "None.", "Below.") is None
 
 
-def test_numbers_have_as_many_digits_as_they_are_worth():
-    assert number(62.345, "%") == "62.34" and number(0.5, "share", "+") == "+0.500"
-    assert number(-53352.0, "bytes", "+") == "-53352"
-    assert number(400.0, "bytes") == "400" and number(2.0, "rounds") == "2.000"
-    assert number(0.0, "steps", like=-7600.0) == "0"
-
-
 # -- claims and cards --------------------------------------------------------------
 
 
@@ -383,16 +361,6 @@ def test_the_rule_is_the_modules_own():
     for word in WORDS[:6]:
         assert f'"{word}"' in text
     assert "fixed before a run" in text and text.count("- ") == 0
-
-
-def test_docstrings_become_paragraphs_and_lists():
-    said = written(
-        "One.\nStill one.\n\nA list:\n1. a < b\n   goes on\n2. c\n\n- d\n- e"
-    )
-    assert said == (
-        "<p>One. Still one.</p><p>A list:</p><ol><li>a &lt; b goes on</li><li>c</li>"
-        "</ol><ul><li>d</li><li>e</li></ul>"
-    )
 
 
 def test_a_paper_without_claims_says_so(book):
