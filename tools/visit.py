@@ -29,17 +29,29 @@ MOST_BYTES = 3_000_000  # of a page with all it loads, compressed
 LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 AXE = {"runOnly": LEVELS, "preload": False, "resultTypes": ["violations"]}
 
+# A tab that paints nothing calls no frame, and a fade may never report its end: nothing
+# here waits for either without an end of its own.
+_FRAME = """new Promise(done => {
+    requestAnimationFrame(() => setTimeout(done));
+    setTimeout(done, 1000);
+})"""
 _READY = """() => document.readyState === 'complete'
     && [...document.querySelectorAll('.fl-frames')].every(
         box => box.querySelector('.fl-stage :is(svg, img)')
             && document.getElementById(box.dataset.pictures))
     && !document.querySelector('script[type*="widget-view"]')"""
-_TYPESET = """async () => {
-    if (document.querySelector('.math') && window.MathJax?.startup)
-        await MathJax.startup.promise;
-    await document.fonts.ready;
-    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-}"""
+_TYPESET = f"""async milliseconds => {{
+    const typeset = async () => {{
+        if (document.querySelector('.math') && window.MathJax?.startup)
+            await MathJax.startup.promise;
+        await document.fonts.ready;
+        await {_FRAME};
+        return true;
+    }};
+    return Promise.race([
+        typeset(), new Promise(done => setTimeout(() => done(false), milliseconds))
+    ]);
+}}"""
 _SQUEEZED = """() => [...document.querySelectorAll('.fl-scroll svg')]
     .filter(svg => svg.getClientRects().length)
     .filter(svg => svg.getBoundingClientRect().width
@@ -89,7 +101,8 @@ def opened(
             page.wait_for_function(_READY, timeout=patience_s * 1000)
         except TimeoutError:
             said("a widget was not drawn")
-        page.evaluate(_TYPESET)
+        if not page.evaluate(_TYPESET, patience_s * 1000):
+            said("its formulas were not set")
         yield visit
     finally:
         page.close()
@@ -109,20 +122,19 @@ def too_heavy(visit: Visit, site: Path) -> list[str]:
     return [f"{total / 1e6:.2f} MB"] if total > MOST_BYTES else []
 
 
-_SETTLE = """async wanted => {
+_SETTLE = f"""async wanted => {{
     const theme = () => document.documentElement.dataset.theme ?? null;
-    const frame = () => new Promise(requestAnimationFrame);
+    const fades = () => document.getAnimations().some(a =>
+        a.playState === 'running' && a.effect.getComputedTiming().endTime < 2000
+    );
     const patience = performance.now() + 5000;
-    do await frame(); while (
-        theme() !== null && theme() !== wanted && performance.now() < patience
+    await {_FRAME};
+    do await {_FRAME}; while (
+        (fades() || (theme() !== null && theme() !== wanted))
+        && performance.now() < patience
     );
-    await frame();
-    const brief = document.getAnimations().filter(
-        a => a.effect.getComputedTiming().endTime < 2000
-    );
-    await Promise.allSettled(brief.map(a => a.finished));
     return theme();
-}"""
+}}"""
 
 
 def _settled(page: Page, scheme: Any) -> str | None:
@@ -151,8 +163,8 @@ def not_for_phones(visit: Visit) -> list[str]:
     """What does not fit a narrow screen, or cannot be read on it."""
     page = visit.page
     page.set_viewport_size(PHONE)
-    page.evaluate("() => new Promise(requestAnimationFrame)")
-    page.evaluate("() => new Promise(requestAnimationFrame)")  # and its marks
+    page.evaluate(f"() => {_FRAME}")
+    page.evaluate(f"() => {_FRAME}")  # and its marks
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} px wide"] if wide > PHONE["width"] else []
     found += [f"squeezed: {label}" for label in page.evaluate(_SQUEEZED)]

@@ -67,6 +67,7 @@ class Server:
         self.process.stdin.flush()
         said = []
         while not (text := self.process.stdout.readline()).startswith("end"):
+            assert text, "the server of players is gone"
             said.append(text.strip())
         assert text in ("end 0\n", "end 9\n"), text
         return said if text == "end 0\n" else [*said, "killed"]

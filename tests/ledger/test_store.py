@@ -206,6 +206,7 @@ def _play(server, folder: Path, after: int | None = None, pause: float = 0) -> l
     ask(server, folder)
     pid, said = int(server.stdout.readline()), []
     while not (text := server.stdout.readline()).startswith("end"):
+        assert text, "the server of players is gone"
         said.append(text.strip())
         if len(said) == after:
             time.sleep(pause)

@@ -114,6 +114,13 @@ SEEN = {
         "foreign request: https://example.org/",
     ),
     "a widget without its pictures": ('id="fl-1"', "", "a widget was not drawn"),
+    "formulas that never come": (
+        *script(
+            "document.body.className = 'math';"
+            "MathJax = {startup: {promise: new Promise(() => {})}}"
+        ),
+        "its formulas were not set",
+    ),
 }
 
 
@@ -173,3 +180,17 @@ def test_nothing_is_found_in_a_sound_page(context, write, monkeypatch):
         assert visit.too_heavy(seen, site) == []
         monkeypatch.setattr(visit, "MOST_BYTES", 3_000)
         assert visit.too_heavy(seen, site) != []
+
+
+@pytest.mark.browser
+def test_a_fade_that_never_ends_is_not_waited_for(context, write):
+    """Chromium now and then leaves a promise of a fade's end without an answer."""
+    fade = "document.body.animate([{color: '#000'}, {color: '#111'}], 500)"
+    never = (
+        f"Object.defineProperty({fade}, 'finished', {{value: new Promise(() => 0)}})"
+    )
+    with opened(context, write(*script(f"window.kept = {never}"))) as seen:
+        for scheme in ("light", "dark"):
+            assert not visit.not_accessible(seen, AXE, scheme)
+        seen.page.evaluate("requestAnimationFrame = () => 0")
+        assert not visit.not_accessible(seen, AXE, "light")
