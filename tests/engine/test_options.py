@@ -194,6 +194,33 @@ def test_a_rule_may_correct_gradients_and_remember(name, engine):
         kept, state, begun = moved, got.kept, got.states
 
 
+def by_length(grads, params, given):
+    """A tenth of the model, by how far it is from its start: a number of a client."""
+    far = sum(((params[n] - given.start[n]) ** 2).sum() for n in grads)
+    return {n: 0.1 * far * params[n] for n in grads}
+
+
+RULES = {
+    "push": Rule(push=lambda params, given: by_length(params, params, given)),
+    "gradient": Rule(gradient=lambda g, p, given: tree.add(g, by_length(g, p, given))),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_a_rule_makes_of_a_whole_model_is_each_clients_own(rule):
+    """A norm is over one client's model, not over all that train side by side."""
+    model, x, y, cohort, given_ = problem(PLAIN, [30, 8, 19])
+    training = replace(ROUND, lr=0.3)
+    both = [
+        train(model, x, y, cohort, given_, training, rule, engine=e) for e in ENGINES
+    ]
+    assert_same(*both, 1e-9)
+    plain = train(model, x, y, cohort, given_, training, engine=ENGINES[0])
+    assert not all(
+        torch.equal(plain.states[n], both[0].states[n]) for n in plain.states
+    )
+
+
 def listening(net, params, batch, given):
     """A running mean of features, kept in the state, and noise drawn from the key."""
     h = net.features(params, batch.x)

@@ -185,3 +185,13 @@ def test_the_seeds_that_count_are_fixed():
     there = dict.fromkeys([0, 3, 7, 8, 12])
     assert counting("small", there) == [0, 3, 7]
     assert counting("paper", there) == [0, 3, 7, 8, 12]
+
+
+def test_seeds_without_a_number_are_counted_in_words():
+    mine, theirs = seeds(1, 2, 3, None, 5), seeds(0, 0, 0, 0, None)
+    verdict = judge_gain(mine, theirs, 2.0, 1.0)
+    assert (verdict.n, verdict.lost) == (3, 2)
+    assert verdict.why.endswith("3 seeds, 2 without a number")
+    alone = judged(seeds(None, 2, 3), 2.0, 1.0)
+    assert (alone.n, alone.lost) == (2, 1)
+    assert alone.why.endswith("2 seeds, 1 without a number")
