@@ -13,6 +13,7 @@ import fedlab_core as fl
 from fedlab_core.client import entropies
 from fedlab_core.errors import InputError
 from fedlab_core.rounds import Groups
+from fedlab_core.rounds.promises import groups_of
 
 
 @dataclass(frozen=True)
@@ -227,3 +228,25 @@ def test_a_number_for_the_history_is_one_that_a_float_can_hold():
     said = "ServerState: metrics must be a dict of a number, not {'far': 1000"
     with pytest.raises(InputError, match=re.escape(said)):
         fl.ServerState({}, metrics={"far": 10**400})
+
+
+@pytest.mark.parametrize(
+    "said, groups, allowed",
+    [
+        ([0, 1], None, "a group, from 0, for each of 3 clients"),
+        ([0, 1, 3], None, "a group, from 0, for each of 3 clients"),
+        ([0, 1, 2], 2, "a group, from 0 of 2, for each of 3 clients"),
+        ([0, 0, -1], 2, "a group, from 0 of 2, for each of 3 clients"),
+        ("abc", 2, "a group, from 0 of 2, for each of 3 clients"),
+    ],
+)
+def test_groups_that_are_none_are_refused_with_what_is_allowed(said, groups, allowed):
+    with pytest.raises(InputError) as refusal:
+        groups_of(said, "mine", 3, groups)
+    assert str(refusal.value) == f"groups=mine must give {allowed}, not {said!r}"
+
+
+def test_sound_groups_come_back():
+    assert groups_of((0, 1, 1), "mine", 3) == [0, 1, 1]
+    assert groups_of([2, 2, 2], "mine", 3) == [2, 2, 2]
+    assert groups_of([1, 0, 1], "mine", 3, 2) == [1, 0, 1]
