@@ -32,8 +32,12 @@ def source(*things: Callable[..., Any] | type) -> Markdown:
     return Markdown("\n".join(blocks))
 
 
-def table(frame: pd.DataFrame, caption: str, digits: int = 2) -> HTML:
-    """A table with a caption and header cells; its index becomes the first column."""
+def table(frame: pd.DataFrame, caption: str, digits: int = 2, ran: str = "") -> HTML:
+    """A table with a caption and header cells; its index becomes the first column.
+
+    Args:
+        ran: data and networks that the numbers were measured on, if they are named.
+    """
     named = frame.index.name is not None
     numbered = isinstance(frame.index, pd.RangeIndex)
     shown = (frame.reset_index() if named else frame).to_html(
@@ -46,4 +50,5 @@ def table(frame: pd.DataFrame, caption: str, digits: int = 2) -> HTML:
         "<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1
     )
     shown = shown.replace(' style="text-align: right;"', "")
-    return HTML(f'<div class="fl-scroll">{shown}</div>')
+    on = f' data-ran="{html.escape(ran)}"' if ran else ""
+    return HTML(f'<div class="fl-scroll"{on}>{shown}</div>')

@@ -1,7 +1,10 @@
 """No data set and no network is named beside a number of ours that was not run on it.
 
-What a page says in the paper's words is marked as that (`fl-theirs`); the rest of every
-row, claim, card, caption and figure may name only what the row says that ours ran on.
+On the ledger's pages what is said in the paper's words is marked as that (`fl-theirs`);
+the rest of every row, claim, card, caption and figure may name only what the row says
+that ours ran on. In a chapter's tables and figures, which run on the built-in letters
+if they do not say otherwise (`data-ran`), a part of a sentence that names something
+else has to say that it is the paper's; so has a column's head, or the row's.
 """
 
 import re
@@ -28,10 +31,14 @@ def named(text: str) -> set[str]:
 
 def own_words(element: Tag) -> str:
     """A text of ours: without the paper's words, and without commands."""
-    copy = BeautifulSoup(str(element), "html.parser")
-    for theirs in copy.select(".fl-theirs, code, title"):
-        theirs.decompose()
-    return copy.get_text(" ", strip=True)
+    texts = element.find_all(string=True)
+    mine = (t.strip() for t in texts if not any(map(_not_ours, t.parents)))
+    return " ".join(filter(None, mine))
+
+
+def _not_ours(parent: Tag) -> bool:
+    kinds = parent.get("class") or []
+    return parent.name in ("code", "title") or "fl-theirs" in kinds
 
 
 def pages(site: Path) -> Iterator[tuple[str, BeautifulSoup]]:
@@ -81,12 +88,58 @@ def untrue(page: BeautifulSoup) -> Iterator[str]:
             yield f"{name} in the figure {said[:120]}"
 
 
+BUILT_IN = {"letters", "digits"}
+THEIRS = re.compile(r"\b(paper|papers|published|authors)\b", re.IGNORECASE)
+
+
+def not_said(text: str, ran: set[str]) -> Iterator[str]:
+    """The parts of sentences that name what was not run, and do not say whose it is."""
+    for part in re.split(r"(?<=[.;])\s+", text):
+        if named(part) - ran - BUILT_IN and not THEIRS.search(part):
+            yield part
+
+
+def unsaid(page: BeautifulSoup) -> Iterator[str]:
+    """What tables and figures of a chapter name and do not say to be the paper's."""
+    for table in page.select("article table:not(:has(td.fl-ours))"):
+        caption = own_words(table.caption) if table.caption else ""
+        if THEIRS.match(caption.removeprefix("The ")):
+            continue  # the paper's table
+        frame = table.find_parent(attrs={"data-ran": True})
+        ran = named(str(frame["data-ran"])) if frame else set()
+        yield from not_said(caption, ran)
+        heads = [own_words(th) for th in table.select("thead th")]
+        yield from (h for head in heads for h in not_said(head, ran))
+        for row in table.select("tbody tr"):
+            here = ran | named(text_of(row, ".fl-ran"))
+            cells = [own_words(cell) for cell in row.find_all(["th", "td"])]
+            if any(THEIRS.match(cell) for cell in cells):
+                continue  # a row of the paper's
+            for k, cell in enumerate(cells):
+                head = heads[k] if len(heads) == len(cells) else ""
+                if not THEIRS.search(head):
+                    yield from not_said(cell, here)
+    for drawn in page.select("article figure:not([data-ran])"):
+        labels = [str(e["aria-label"]) for e in drawn.select("[aria-label]")]
+        for text in (own_words(drawn), *labels):
+            yield from not_said(text, set())
+
+
 def test_what_is_named_beside_a_number_of_ours_was_run(site):
     found = 0
     for name, page in pages(site):
         assert not list(untrue(page)), name
         found += len(rows(page))
     assert found > 300
+
+
+def test_a_chapter_says_what_is_the_papers(site):
+    wrong = {}
+    for path in sorted(site.rglob("*.html")):
+        found = list(unsaid(BeautifulSoup(path.read_text(), "html.parser")))
+        if found:
+            wrong[path.name] = found
+    assert not wrong
 
 
 TRUE = (
@@ -112,3 +165,33 @@ def test_a_wrong_name_is_found(old, new):
     assert not list(untrue(BeautifulSoup(TRUE, "html.parser")))
     wrong = TRUE.replace(old, new, 1)
     assert list(untrue(BeautifulSoup(wrong, "html.parser")))
+
+
+CHAPTER = (
+    "<article><table><caption>Gains. Paper: CIFAR-10; ours: letters.</caption>"
+    "<thead><tr><th>setting</th><th>paper: SVHN</th></tr></thead>"
+    "<tbody><tr><td>few clients</td><td>CIFAR-10</td></tr></tbody></table>"
+    '<figure><svg aria-label="Ours and, on SVHN, the paper\'s."></svg>'
+    "<figcaption>Left: the paper's, on CIFAR-10. Right: ours.</figcaption></figure>"
+    '<div data-ran="ResNet-20"><table><tbody><tr><td>ResNet-20</td></tr></tbody>'
+    "</table></div></article>"
+)
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("Paper: CIFAR-10; ours: letters", "Ours: CIFAR-10"),
+        ("Paper: CIFAR-10; ours: letters", "Paper: SVHN; ours: CIFAR-10"),
+        (">few clients<", ">few clients, SVHN<"),
+        (">setting<", ">AlexNet<"),
+        ("on SVHN, the paper's", "on SVHN, ours again"),
+        ("Left: the paper's, on CIFAR-10", "Left, on CIFAR-10"),
+        (">ResNet-20<", ">ResNet-8<"),
+    ],
+)
+def test_a_name_that_is_nobodys_is_found(old, new):
+    assert not list(unsaid(BeautifulSoup(CHAPTER, "html.parser")))
+    assert (
+        len(list(unsaid(BeautifulSoup(CHAPTER.replace(old, new), "html.parser")))) == 1
+    )

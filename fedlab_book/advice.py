@@ -1,0 +1,147 @@
+"""Which method for which clients: recommendations from the common field of chapter 8.
+
+A recommendation is made by half of the seeds and told by the other half, so that the
+number it comes with is not too good by having been chosen.
+"""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedlab_book.figures import svg
+from fedlab_core.metrics import mean_interval
+from fedlab_ledger.lines import Line
+from fedlab_ledger.verdict import LEAST
+
+ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
+BASE = "FedAvg"
+SERVER = ("FedLAW", "Server-FT")  # need labelled samples on the server
+PERSONAL = ("FedCollab", "Local", "Fine-tune")  # give clients different models
+
+Lines = Callable[[str, str, str], Mapping[int, Line]]  # of an arm, a field and a goal
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Points over FedAvg: mean, half of the 95 % interval, seeds."""
+
+    mean: float
+    half: float
+    n: int
+
+    @property
+    def side(self) -> int:
+        """1 if clearly ahead, -1 if clearly behind, else 0."""
+        if self.n < LEAST or not abs(self.mean) > self.half:
+            return 0
+        return 1 if self.mean > 0 else -1
+
+    @property
+    def text(self) -> str:
+        return f"{self.mean:+.1f} ± {self.half:.1f} points"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use for some clients, what it brings and costs, and where it fails.
+
+    `arm` is FedAvg if no other is clearly ahead; `best` is the one that came closest.
+    """
+
+    best: str
+    gain: Gain  # of the best one, by seeds that it was not chosen by
+    costs: Mapping[str, float]  # "bytes" and "seconds", as multiples of FedAvg's
+    fails: tuple[str, Gain] | None  # the field where it is furthest behind, if any
+
+    @property
+    def arm(self) -> str:
+        return self.best if self.gain.side > 0 else BASE
+
+
+def allowed(arms: Sequence[str], goal: str, labelled: bool) -> list[str]:
+    """Those of the arms that give what is wanted, and need no more than there is."""
+    out = () if labelled else SERVER
+    out += PERSONAL if goal == ALL else ()
+    return [a for a in arms if a not in out and a != BASE]
+
+
+def advise(
+    lines: Lines, arms: Sequence[str], fields: Sequence[str], goal: str, field: str
+) -> Advice | None:
+    """The advice among these arms; None where none of them was run with FedAvg."""
+    chosen, told = halves(lines(BASE, field, goal))
+    by_mean = {a: gain(lines, a, field, goal, chosen) for a in arms}
+    there = {a: g for a, g in by_mean.items() if g.n}
+    if not there:
+        return None
+    best = max(there, key=lambda a: there[a].mean)
+    found = gain(lines, best, field, goal, told)
+    worst = {f: gain(lines, best, f, goal) for f in fields if f != field}
+    lost = {f: g for f, g in worst.items() if g.side < 0}
+    fails = min(lost.items(), key=lambda item: item[1].mean, default=None)
+    return Advice(best, found, costs(lines, best, field, goal), fails)
+
+
+def halves(lines: Mapping[int, Line]) -> tuple[list[int], list[int]]:
+    """Seeds to choose by and seeds to tell by; all for both while they are few."""
+    seeds = sorted(lines)
+    if len(seeds) < 2 * LEAST:
+        return seeds, seeds
+    return seeds[: len(seeds) // 2], seeds[len(seeds) // 2 :]
+
+
+def gain(
+    lines: Lines, arm: str, field: str, goal: str, seeds: Sequence[int] | None = None
+) -> Gain:
+    """Points over FedAvg, paired by seed."""
+    mine, base = lines(arm, field, goal), lines(BASE, field, goal)
+    pairs = [
+        (mine[k]["value"], base[k]["value"])
+        for k in sorted(mine)
+        if k in base and (seeds is None or k in seeds)
+    ]
+    x = np.array([a - b for a, b in pairs if a is not None and b is not None])
+    if len(x) == 0:
+        return Gain(float("nan"), float("nan"), 0)
+    mean, half = (float(v) for v in mean_interval(x))
+    return Gain(mean, half, len(x))
+
+
+def costs(lines: Lines, arm: str, field: str, goal: str) -> dict[str, float]:
+    """Bytes and seconds as multiples of FedAvg's, means over seeds."""
+    mine, base = lines(arm, field, goal), lines(BASE, field, goal)
+    both = [k for k in mine if k in base]
+    return {
+        what: float(np.mean([mine[k][what] / base[k][what] for k in both]))
+        for what in ("bytes", "seconds")
+    }
+
+
+def sentence(advice: Advice | None) -> str:
+    """The recommendation as it is said aloud."""
+    if advice is None:
+        return "Nothing has been run for this yet."
+    found = advice.gain
+    if advice.arm == BASE:
+        return (
+            f"Stay with FedAvg: nothing is clearly ahead of it. {advice.best} came "
+            f"closest, with {found.text}."
+        )
+    lost = "nowhere here clearly behind"
+    if advice.fails is not None:
+        where, gain_ = advice.fails
+        lost = f"behind FedAvg on “{where}”, {gain_.text}"
+    return (
+        f"Use {advice.best}: {found.text} over FedAvg, for "
+        f"{advice.costs['bytes']:.1f} times its traffic and "
+        f"{advice.costs['seconds']:.1f} times its time; {lost}."
+    )
+
+
+def below(drawn: tuple[Figure, str], alt: str, scope: str) -> str:
+    """A picture below the sentence that it is for; a `render` of `widgets.frames`."""
+    picture, said = drawn
+    return f'<p class="fl-advice">{html.escape(said)}</p>{svg(picture, alt, scope)}'

@@ -1,0 +1,177 @@
+"""The page with the answer: a paper a row, its effect drawn on one axis for all."""
+
+import html
+import math
+
+from IPython.display import HTML
+
+from fedlab_book.ledger.markup import grid, page, place_of
+from fedlab_ledger.answers import Answer, Effect, answers
+from fedlab_ledger.book import NAMES, Book
+from fedlab_ledger.earlier import crossed
+from fedlab_ledger.ran import clients, data, in_words, network, without_names
+from fedlab_ledger.verdict import WORDS
+
+EDGE = 8.0  # points: what lies beyond is drawn at the edge, with its number
+_WIDTH, _HEIGHT = 240, 74
+_MIDDLE, _LOWER, _UPPER = 26, 50, 8  # heights of the marks: headline, others, paper
+_esc = html.escape
+
+
+def answered(book: Book) -> HTML:
+    """A row a paper: claim, finding, when to use it, when it lost; and its effect."""
+    head = ("claim and finding", "gain in points, and on what it ran")
+    rows = [_row(a) for a in answers(book.claimed)]
+    caption = (
+        "Means over seeds. Large mark: the headline comparison with its 95 % interval, "
+        "filled if at the paper's own scale; triangle: the paper's gain there. Small "
+        "marks: all other comparisons."
+    )
+    return HTML(grid(head, rows, caption, "fl-cells fl-answers"))
+
+
+def _row(a: Answer) -> str:
+    paper = a.question.paper
+    link = f'<a href="{page(paper)}">{_esc(NAMES[paper])}</a>'
+    claim = f'<span class="fl-theirs">To end higher, {_esc(a.question.claim)}.</span>'
+    found = f"<strong>{_esc(a.stance)}</strong> {_esc(a.counted)} {_esc(a.own_scale)}"
+    said = "".join(f"<p>{part}</p>" for part in (found, f"{_use(a)} {_lost(a)}"))
+    return (
+        f'<tr id="{paper}"><th scope="row"><p>{link}: {claim}</p>{said}</th>'
+        f"<td>{strip(a)}{_ran(a)}</td></tr>"
+    )
+
+
+def _ran(a: Answer) -> str:
+    """On what the headline ran, and the others."""
+    if a.headline is None:
+        return ""
+    s = a.headline.judged.claim.cell.settings[a.headline.judged.scale]
+    seeds = in_words(a.headline.judged.verdict.n)
+    said = f"Large mark: {data(s)}, {network(s)}, {clients(s)}, {seeds}."
+    rest = [e.judged for e in a.effects if e is not a.headline]
+    names = dict.fromkeys(data(j.claim.cell.settings[j.scale]) for j in rest)
+    if names:
+        said += f" Small marks: {', '.join(names)}."
+    return f'<small class="fl-ran">{_esc(said)}</small>'
+
+
+def _use(a: Answer) -> str:
+    where = "no setting was found yet" if a.best is None else _place(a.best)
+    return f"<em>Use it</em> if {_esc(a.question.needs)}. Most ahead: {where}."
+
+
+def _lost(a: Answer) -> str:
+    if a.worst is not None:
+        return f"<em>It lost</em> most with {_place(a.worst)}."
+    n = len(a.effects)
+    return f"<em>It lost</em> in none of {n}." if n else ""
+
+
+def _place(e: Effect) -> str:
+    """In which table and setting of the paper; the gain, and on what it was run."""
+    s = e.judged.claim.cell.settings[e.judged.scale]
+    place = f"{place_of(e.judged.claim.cell)}, {without_names(setting_of(e))}"
+    ran = f"{data(s)}, {in_words(e.judged.verdict.n)}"
+    where = f'<span class="fl-theirs">{_esc(place.removesuffix(", "))}</span>'
+    return f"{where}: {_esc(e.text)} ({_esc(ran)})"
+
+
+def setting_of(e: Effect) -> str:
+    """The setting in a claim's sentence: what follows its first comma or colon."""
+    sentence = e.judged.claim.sentence
+    cuts = [at for at in (sentence.find(", "), sentence.find(": ")) if at >= 0]
+    return sentence[min(cuts) + 2 :] if cuts else sentence
+
+
+def strip(a: Answer) -> str:
+    """A paper's effects on the axis that all rows share, as inline SVG."""
+    if a.headline is None:
+        return ""
+    marks = [_axis()]
+    for e in a.effects:
+        if e is not a.headline:
+            marks.append(_mark(e, _LOWER, 3))
+    marks.append(_mark(a.headline, _MIDDLE, 5.5, interval=True))
+    if a.headline.paper is not None:
+        x = _x(a.headline.paper)
+        points = f"{x - 5},{_UPPER - 5} {x + 5},{_UPPER - 5} {x},{_UPPER + 3}"
+        marks.append(f'<polygon class="fl-claimed" points="{points}"/>')
+        if abs(a.headline.paper) > EDGE:
+            marks.append(_told(a.headline.paper, _UPPER))
+    return (
+        f'<svg class="fl-strip-of" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{_esc(alt(a))}">{"".join(marks)}</svg>'
+    )
+
+
+def alt(a: Answer) -> str:
+    """The strip in words."""
+    if a.headline is None:
+        return ""
+    whose = NAMES[a.question.paper]
+    theirs = a.headline.paper
+    paper = "" if theirs is None else f"; the paper has {theirs:+.1f}"
+    others = [e.mean for e in a.effects if e is not a.headline]
+    said = f"{whose}: the headline comparison gains {a.headline.text}{paper}."
+    if others:
+        low, high = min(others), max(others)
+        said += f" {len(others)} others lie between {low:+.1f} and {high:+.1f}."
+    return said
+
+
+def _x(points: float) -> float:
+    inside = max(-EDGE, min(EDGE, points))
+    return round(_WIDTH / 2 + inside / EDGE * (_WIDTH / 2 - 14), 1)
+
+
+def _axis() -> str:
+    """The lines that marks are read by, with their numbers below."""
+    base, parts = _LOWER + 9, []
+    for points, name in ((-5, "−5"), (0, "0"), (5, "+5")):
+        x, kind = _x(points), "fl-tick" if points else "fl-zero"
+        parts.append(
+            f'<line x1="{x}" x2="{x}" y1="{_UPPER}" y2="{base}" class="{kind}"/>'
+            f'<text x="{x}" y="{_HEIGHT - 3}" text-anchor="middle">{name}</text>'
+        )
+    return "".join(parts)
+
+
+def _mark(e: Effect, y: float, radius: float, interval: bool = False) -> str:
+    """A mean; its interval if asked for; its number if it lies beyond the edge."""
+    kind = e.judged.verdict.word.replace(" ", "-")
+    hollow = " fl-hollow" * e.judged.stand_in
+    x, parts = _x(e.mean), []
+    if interval and math.isfinite(e.half):
+        low, high = _x(e.mean - e.half), _x(e.mean + e.half)
+        parts.append(f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>')
+    parts.append(f'<circle cx="{x}" cy="{y}" r="{radius}"/>')
+    if interval and abs(e.mean) > EDGE:
+        parts.append(_told(e.mean, y))
+    return f'<g class="fl-is-{kind}{hollow}">{"".join(parts)}</g>'
+
+
+def _told(points: float, y: float) -> str:
+    """A number beside a mark at the edge."""
+    side = 1 if points > 0 else -1
+    anchor = "end" if side > 0 else "start"
+    at = _x(points) - side * 9
+    return f'<text x="{at}" y="{y + 4}" text-anchor="{anchor}">{points:+.0f}</text>'
+
+
+def changed(book: Book) -> HTML:
+    """How many claims were read how before the rule of today, and are read now."""
+    every = [j for paper in book.papers for j in book.claimed(paper)]
+    counts = crossed(every)
+    words = [w for w in WORDS if any(c[w] for c in counts.values())]
+    rows = [
+        f'<tr><th scope="row">{reading}</th>'
+        + "".join(f"<td>{found[w] or '–'}</td>" for w in words)
+        + f"<td>{sum(found.values())}</td></tr>"
+        for reading, found in counts.items()
+    ]
+    sums = [sum(c[w] for c in counts.values()) for w in words]
+    totals = "".join(f"<td>{n}</td>" for n in (*sums, sum(sums)))
+    rows.append(f'<tr><th scope="row">together</th>{totals}</tr>')
+    caption = "Claims that were run: a row a reading of before, a column a word of now."
+    return HTML(grid(("before", *words, "together"), rows, caption))

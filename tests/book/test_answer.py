@@ -1,0 +1,72 @@
+"""The page with the answer: a row a paper, with marks where the numbers are."""
+
+import re
+
+import pytest
+
+from fedlab_book.ledger.answer import EDGE, alt, answered, changed, setting_of, strip
+from fedlab_ledger.answers import QUESTIONS, Effect, answers
+from fedlab_ledger.book import NAMES, opened
+
+
+@pytest.fixture(scope="module")
+def found():
+    return answers(opened().claimed)
+
+
+def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran():
+    shown = str(answered(opened()).data)
+    rows = re.findall(r'<tr id="(\w+)">(.*?)</tr>', shown, re.DOTALL)
+    assert [paper for paper, _ in rows] == list(NAMES)
+    for question, (_, row) in zip(QUESTIONS, rows, strict=True):
+        assert question.claim in row.replace("&#x27;", "'")
+        assert "<em>Use it</em> if" in row and "Large mark: " in row
+        assert row.count("<svg") == 1 and 'role="img"' in row
+
+
+def test_marks_stand_where_the_gains_are(found):
+    """From the drawing back to the numbers."""
+    for a in found:
+        picture = strip(a)
+        (zero,) = re.findall(r'x1="([\d.]+)"[^>]*class="fl-zero"', picture)
+        ticks = sorted(
+            float(x) for x in re.findall(r'x1="([\d.]+)"[^>]*fl-tick', picture)
+        )
+        a_point = (ticks[1] - float(zero)) / 5
+        drawn = sorted(
+            (float(x) - float(zero)) / a_point
+            for x in re.findall(r'cx="([\d.]+)"', picture)
+        )
+        means = sorted(max(-EDGE, min(EDGE, e.mean)) for e in a.effects)
+        assert drawn == pytest.approx(means, abs=0.02)
+        hollow = len(re.findall("fl-hollow", picture))
+        assert hollow == sum(e.judged.stand_in for e in a.effects)
+
+
+def test_the_words_say_what_the_marks_show(found):
+    for a in found:
+        if a.headline is not None:
+            assert a.headline.text in alt(a)
+            assert len(alt(a)) > 40
+
+
+def test_the_setting_is_what_follows_the_claim():
+    class Fake:
+        class claim:
+            sentence = "X ends higher than FedAvg: MNIST 0 %, across silos"
+
+    assert setting_of(Effect(Fake())) == "MNIST 0 %, across silos"  # pyright: ignore
+    Fake.claim.sentence = "X beats Y"
+    assert setting_of(Effect(Fake())) == "X beats Y"  # pyright: ignore
+
+
+def test_the_table_of_before_and_after_adds_up():
+    shown = str(changed(opened()).data)
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", shown)
+    numbers = [
+        [int(n) if n != "–" else 0 for n in re.findall(r"<td>(.*?)</td>", row)]
+        for row in rows
+    ]
+    assert len(numbers) == 4
+    assert [sum(c) for c in zip(*numbers[:3], strict=True)] == numbers[3]
+    assert all(sum(row[:-1]) == row[-1] for row in numbers)
