@@ -124,6 +124,16 @@ def test_claims_of_one_and_the_same_run_count_once():
     assert total.words == {MATCHES: 1, NONE: 1} and total.by_chance == 0.025
 
 
+def test_verdicts_are_counted_word_by_word():
+    gains = [52, 53.1, 50.9], [57, 58, 56], [58, 59, 57], [50, 51, 48.5], [40, 41, 39]
+    rows = []
+    for mine in gains:
+        c = claim(62.0, 60.0)
+        rows += judged([c], found(c, mine, [50, 51, 49]))
+    assert tally(rows).words == {MATCHES: 1, SAME: 2, UNDECIDED: 1, OPPOSITE: 1}
+    assert tally(rows).runs == 5 and tally(rows).by_chance == 5 * 0.025
+
+
 def test_a_claim_against_its_own_numbers_is_refused():
     with pytest.raises(InputError, match="paper/a-b: sign 1, but .* is -2"):
         claim(60.0, 62.0)
