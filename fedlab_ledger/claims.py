@@ -14,7 +14,8 @@ from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Cell, Scale
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.ran import ran_on
+from fedlab_ledger.ran import dataset, methods, network, ran_on
+from fedlab_ledger.trace import command
 from fedlab_ledger.verdict import (
     CHANCE,
     LEAST,
@@ -38,7 +39,7 @@ class Claim:
     The gain is the difference of the cells' numbers in the paper; `said` is the gain
     where the paper gives that and not the numbers. Without either, only the sign is
     claimed. `tolerance` is in the cells' unit. `seeds` are for a search that plays
-    others than the rule has.
+    others than the rule has, `again` is the slug of the claim that it looks for.
     """
 
     paper: str
@@ -50,6 +51,7 @@ class Claim:
     said: float | None = None
     tolerance: NotNegative = 1.0
     seeds: tuple[int, ...] | None = None
+    again: str = ""
 
     def __post_init__(self) -> None:
         units = sorted({self.cell.unit, self.beside.unit})
@@ -70,10 +72,13 @@ class Claim:
 
     @property
     def slug(self) -> str:
-        """The claim in an address: lower letters, digits and dashes."""
+        """The claim in an address: lower letters, digits and dashes.
+
+        Not a dot: a page's scripts read an address as a selector, too.
+        """
         text = re.sub(r"(?<=\w)\+", " plus", self.path.lower())
         text = "".join(_LETTERS.get(c, c) for c in text)
-        return re.sub(r"[^a-z0-9.]+", "-", text).strip("-")
+        return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
 
     @property
     def gain(self) -> float | None:
@@ -250,30 +255,51 @@ def as_text(rows: list[Judged]) -> str:
 
 def as_json(rows: list[Judged]) -> str:
     """Everything that is known of each claim, as a list of records."""
-    return json.dumps([_record(row) for row in rows], indent=1, ensure_ascii=False)
+    return json.dumps([record(row) for row in rows], indent=1, ensure_ascii=False)
 
 
-def _record(row: Judged) -> dict[str, Any]:
+def record(row: Judged) -> dict[str, Any]:
+    """Everything that is known of a claim, as plain data.
+
+    `gap` is our gain less the paper's; `paper_data` is what the paper has, `data` what
+    ours was learnt from; both sides' commands make what is not there yet.
+    """
     claim, v = row.claim, row.verdict
+    cell, here = claim.cell, claim.cell.settings.get(row.scale)
+    published = cell.settings.get("paper")
+    off = v.mean - (math.nan if claim.gain is None else claim.gain)
     about: dict[str, Any] = {"id": claim.slug, "paper": claim.paper, "name": claim.name}
-    about |= {"claim": claim.sentence, "where": claim.cell.where}
-    about |= {"sign": claim.sign, "unit": claim.cell.unit, "metric": claim.cell.metric}
+    about |= {"again": claim.again, "claim": claim.sentence, "where": cell.where}
+    about |= {"sign": claim.sign, "unit": cell.unit, "metric": cell.metric}
     about |= {"paper_gain": _finite(claim.gain), "tolerance": claim.tolerance}
+    about |= {"paper_data": dataset(published) if published else ""}
     about |= {"scale": row.scale, "stand_in": row.stand_in, "ran_on": row.ran_on}
+    about |= {"data": dataset(here) if here else ""}
+    about |= {"network": network(here) if here else "", "lacks": cell.lacks}
     about |= {"verdict": v.word, "why": v.why, "seeds": v.n, "lost": row.lost}
     about |= {"mean": _finite(v.mean), "half_width": _finite(v.half)}
-    about |= {"would_be_seen": _finite(v.seen)}
-    sides = zip(("a", "b"), claim.sides, (row.mine, row.theirs), strict=True)
-    for name, cell, lines in sides:
-        about[name] = {
-            "table": f"{cell.paper}/{cell.table}",
-            "row": cell.row,
-            "column": cell.column,
-            "paper": cell.paper_value,
-            "key": cell.key(row.scale) if row.scale in cell.settings else None,
-            "values": {str(k): line["value"] for k, line in sorted(lines.items())},
-        }
+    about |= {"would_be_seen": _finite(v.seen), "gap": _finite(off)}
+    about["a"] = _side(cell, row.scale, row.mine)
+    about["b"] = _side(claim.beside, row.scale, row.theirs)
     return about
+
+
+def _side(cell: Cell, scale: str, lines: dict[int, Line]) -> dict[str, Any]:
+    """One of a claim's cells; where it was not run, with what could be."""
+    could = [s for s in SCALES[1:] if s in cell.settings]  # the cheapest first
+    at = scale if scale in cell.settings else next(iter(could), "")
+    run = command(cell, at, list(lines.values())) if at else None
+    return {
+        "table": f"{cell.paper}/{cell.table}",
+        "row": cell.row,
+        "column": cell.column,
+        "paper": cell.paper_value,
+        "spread": cell.paper_spread,
+        "methods": methods(cell.settings[at]) if at else [],
+        "key": cell.key(scale) if scale in cell.settings else None,
+        "values": {str(k): line["value"] for k, line in sorted(lines.items())},
+        "command": run,
+    }
 
 
 def _finite(value: float | None) -> float | None:

@@ -37,6 +37,7 @@ NETWORKS = {
     "wrn56_4": "WRN-56-4",
     "densenet121": "DenseNet-121",
 }
+_WEIGHS = {"equal": "equal", "disco": "feddisco"}  # whose weights these are
 
 # What names of data and networks look like in the papers' tables, longest first.
 _SHORT = ("FMNIST", "Tiny-ImageNet", "Sent140", "MLP", "ResNet", "CNN")
@@ -48,9 +49,14 @@ NAMED = sorted(
 )
 
 
+def dataset(s: Setting) -> str:
+    """The data set's name, however much of it was taken: "Fashion-MNIST"."""
+    return DATA.get(s.dataset, s.dataset)
+
+
 def data(s: Setting) -> str:
     """What was learnt: "letters", "6,000 of Fashion-MNIST"."""
-    name = DATA.get(s.dataset, s.dataset)
+    name = dataset(s)
     return name if s.sample is None else f"{s.sample:,} of {name}"
 
 
@@ -62,6 +68,13 @@ def network(s: Setting) -> str:
     if s.model == "law_resnet":
         return f"ResNet-{s.network['depth']}"
     return NETWORKS.get(s.model, s.model)
+
+
+def methods(s: Setting) -> list[str]:
+    """The methods whose choices are played, as the command line calls them."""
+    weighs = _WEIGHS.get((s.weigh or {}).get("name", ""))
+    parts = [part.get("of") for part in s.parts.values()]
+    return [n for n in dict.fromkeys((s.method, weighs, *parts)) if n]
 
 
 def clients(s: Setting) -> str:

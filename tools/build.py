@@ -16,7 +16,17 @@ from typing import Any
 
 import yaml
 
-from tools import assets, card, cite, gallery, launch, paths, publish, reference
+from tools import (
+    assets,
+    card,
+    cite,
+    explorer,
+    gallery,
+    launch,
+    paths,
+    publish,
+    reference,
+)
 
 VENDOR = "vendor"  # the assets' place below the site's _static
 
@@ -37,6 +47,7 @@ def stage(root: Path) -> None:
         for name, text in generated().items():
             (to / "book" / f"{name}.md").write_text(text)
         reference.copy_sources(to / "book" / reference.SOURCES)
+        explorer.write(to / "book" / "_static")
     config = yaml.safe_load((root / "_config.yml").read_text())
     if assets.assets_ready(paths.assets(root)):
         for folder in assets.SITE_FOLDERS:
@@ -53,8 +64,9 @@ def stage(root: Path) -> None:
 
 
 def generated() -> dict[str, str]:
-    """The pages that are made from the packages, by their names in `book/`."""
-    return {"methods": gallery.page()} | reference.pages()
+    """The pages made from the packages and the results, by their names in `book/`."""
+    pages = {"methods": gallery.page(), "claims": explorer.page()}
+    return pages | reference.pages()
 
 
 def _own_hosts() -> dict[str, Any]:

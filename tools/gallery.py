@@ -18,6 +18,7 @@ import nbformat
 from fedlab_core.methods import METHODS, Entry, named_rule
 from fedlab_core.rounds import Method
 from fedlab_ledger.papers import TABLES
+from fedlab_ledger.ran import methods
 from tools import paths, surface
 from tools.reference import escaped, link, linked
 
@@ -186,14 +187,11 @@ def _chapters() -> dict[str, set[str]]:
 @cache
 def _tables() -> dict[str, set[str]]:
     """The papers in whose tables of the ledger a method, or a choice of it, stands."""
-    weighs = {"equal": "equal", "disco": "feddisco"}
     found: dict[str, set[str]] = {}
     for table in TABLES.values():
         for cell in table.cells:
             for s in cell.settings.values():
-                used = {s.method, *(part.get("of", "") for part in s.parts.values())}
-                used.add(weighs.get((s.weigh or {}).get("name", ""), ""))
-                for name in used:
+                for name in methods(s):
                     found.setdefault(name, set()).add(table.paper)
     return found
 

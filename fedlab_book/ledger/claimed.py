@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from IPython.display import HTML
 
 from fedlab_book.ledger.markup import (
+    EVERY,
     RULE,
     folded,
     grid,
@@ -159,10 +160,7 @@ def _row(j: Judged, anchor: str) -> str:
     mine = "–"
     if v.n:
         low, high = (_mean(lines, j) for lines in (j.theirs, j.mine))
-        gain = number(v.mean, c.cell.unit, "+")
-        width = number(v.half, c.cell.unit, like=v.mean)
-        half = f" ± {width}" if math.isfinite(v.half) else ""
-        mine = f"{gain}{half}"
+        mine = our_gain(j)
         if anchor:
             mine = f'<a href="#{anchor}">{mine}</a>'
         mine += f"<br><small>{low}, {high}</small>"
@@ -173,12 +171,21 @@ def _row(j: Judged, anchor: str) -> str:
     far = " fl-apart" * j.stand_in
     said = f'<span class="fl-theirs">{_esc(c.sentence)}</span> {where}'
     return wide(said, len(_HEAD)) + (
-        f'<tr><td class="fl-paper{far}">{_theirs(j)}</td>'
+        f'<tr><td class="fl-paper{far}">{paper_gain(j)}</td>'
         f'<td class="fl-ours">{mine}</td>{ran}{word}</tr>'
     )
 
 
-def _theirs(j: Judged) -> str:
+def our_gain(j: Judged) -> str:
+    """The mean over seeds with its interval: +1.69 ± 1.14; a dash without a number."""
+    v, unit = j.verdict, j.claim.cell.unit
+    if not v.n:
+        return "–"
+    width = f" ± {number(v.half, unit, like=v.mean)}" if math.isfinite(v.half) else ""
+    return f"{number(v.mean, unit, '+')}{width}"
+
+
+def paper_gain(j: Judged) -> str:
     """The paper's gain, and the two numbers that it is between."""
     c = j.claim
     if c.gain is None:
@@ -205,7 +212,8 @@ def _made(j: Judged) -> str:
     """Both sides' numbers and commands."""
     why = f"{j.verdict.why}{f' ({j.lost})' * bool(j.lost)}. Ours ran on {j.ran_on}."
     claimed = f'<strong class="fl-theirs">{_esc(j.claim.sentence)}.</strong>'
-    parts = [f"{claimed} {_esc(why)}"]
+    seeds = f'<a href="{EVERY}#{j.claim.slug}">Seed by seed</a>'
+    parts = [f"{claimed} {_esc(why)} {seeds}."]
     sides = zip(j.claim.sides, (j.mine, j.theirs), strict=True)
     for cell, found in sides:
         lines = list(found.values())

@@ -26,6 +26,7 @@ _METRICS = {
     "rsd": "deviation of what clients gain over training alone",
 }
 RULE = "ledger.html#the-rule"  # where every verdict leads to
+EVERY = "../book/claims.html"  # the page with all claims, each at its slug
 _ITEM = re.compile(r"\d+\. |- ")
 _esc = html.escape
 
@@ -64,13 +65,13 @@ def number(value: float, unit: str, sign: str = "", like: float | None = None) -
     return f"{value:{sign}.{digits}f}"
 
 
-def verdict_cell(word: str, stand_in: bool = False) -> str:
+def verdict_cell(word: str, stand_in: bool = False, rule: str = RULE) -> str:
     """A table's cell with a verdict, which leads to the rule.
 
     It is marked by more than its words.
     """
     kind, more = word.replace(" ", "-"), "<br><small>on a stand-in</small>" * stand_in
-    said = f'<a href="{RULE}">{_esc(word)}</a>{more}'
+    said = f'<a href="{rule}">{_esc(word)}</a>{more}'
     return f'<td class="fl-verdict fl-is-{kind}">{said}</td>'
 
 

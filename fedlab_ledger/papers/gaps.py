@@ -81,6 +81,7 @@ class Gap:
             said=c.gain,
             tolerance=c.tolerance,
             seeds=seeds,
+            again=c.slug,
         )
 
     def _cell(

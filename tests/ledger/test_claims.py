@@ -31,9 +31,10 @@ def found(c: Claim, mine: list, theirs: list, scale: str = "paper") -> Found:
     for one, values in ((c.cell, mine), (c.beside, theirs)):
         each = enumerate(values)
         lines[one.key(scale)] = {
-            k: {"value": v, "curve": [v], "diverged": 3 if v is None else None}
+            k: {"value": v, "curve": [v], "diverged": 3 if v is None else None,
+                "seed": k, "device": "cpu"}
             for k, v in each
-        }
+        }  # fmt: skip
     return Found(lines)
 
 
@@ -167,10 +168,33 @@ def test_claims_as_json_have_everything():
     assert one["lost"] == "1 diverged" and one["seeds"] == 2 and one["mean"] == 2
     assert one["a"]["values"] == {"0": 52, "1": 53, "2": None}
     assert one["b"]["key"] == c.beside.key("paper") and not one["stand_in"]
+    assert one["gap"] == 0 and one["data"] == one["paper_data"] == "letters"
+    assert one["network"] == "MLP 128-128" and one["a"]["spread"] is None
+    run = one["a"]["command"]
+    assert run.startswith("python -m fedlab_core run ") and "--scale paper" in run
+    assert one["a"]["methods"] == [c.cell.settings["paper"].method]
+
+
+def test_a_claim_that_waits_says_what_could_be_run():
+    c = claim(62.0, 60.0)
+    (one,) = json.loads(as_json(judged([c], Found({}))))
+    assert one["verdict"] == NONE and one["data"] == one["network"] == ""
+    assert one["gap"] is None and one["a"]["key"] is None
+    assert "--scale paper" in one["a"]["command"]
+    bare = replace(c.cell, settings={}, lacks="nothing is known of it")
+    (one,) = json.loads(as_json(judged([replace(c, cell=bare)], Found({}))))
+    assert one["a"]["command"] is None and one["a"]["methods"] == []
+    assert one["lacks"] == "nothing is known of it" and one["paper_data"] == ""
+
+
+def test_a_search_names_the_claim_that_it_looks_for():
+    slugs = {c.slug for p in CLAIMS if p != "gaps" for c in CLAIMS[p]}
+    assert {c.again for c in CLAIMS["gaps"]} <= slugs
+    assert all(not c.again for p in CLAIMS if p != "gaps" for c in CLAIMS[p])
 
 
 def test_a_claim_s_address_is_its_own_and_not_its_place():
     every = [c for p in CLAIMS for c in CLAIMS[p]]
     slugs = [c.slug for c in every]
     assert len(set(slugs)) == len(every)
-    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", slug) for slug in slugs)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*[a-z0-9]", slug) for slug in slugs)

@@ -5,7 +5,15 @@ import pytest
 from fedlab_ledger import Setting
 from fedlab_ledger.build import data_of, scenario_of
 from fedlab_ledger.papers import TABLES
-from fedlab_ledger.ran import DATA, NETWORKS, clients, how_many, network, ran_on
+from fedlab_ledger.ran import (
+    DATA,
+    NETWORKS,
+    clients,
+    how_many,
+    methods,
+    network,
+    ran_on,
+)
 
 SETTINGS = {s.key: s for t in TABLES.values() for c in t.cells
             for s in c.settings.values()}  # fmt: skip
@@ -25,6 +33,15 @@ def test_a_line_says_data_network_clients_and_rounds():
     few = Setting("letters", "fedavg", 1, "dirichlet", {"clients": 60, "alpha": 0.5},
                   network={"hidden": [32, 16]}, participants=10)  # fmt: skip
     assert ran_on(few) == "letters, MLP 32-16, 10 of 60 clients a round, 1 round"
+
+
+def test_methods_are_those_of_the_registry():
+    from fedlab_core.methods import METHODS
+
+    assert {m for s in SETTINGS.values() for m in methods(s)} <= METHODS.keys()
+    both = Setting("letters", "scaffold", 1, weigh={"name": "disco"},
+                   parts={"groups": {"of": "fedcollab"}})  # fmt: skip
+    assert methods(both) == ["scaffold", "feddisco", "fedcollab"]
 
 
 def test_widths_are_said_as_they_are_built():

@@ -81,6 +81,12 @@ def untrue(page: BeautifulSoup) -> Iterator[str]:
         for title in block.select("h3"):
             for name in named(own_words(title)) - here:
                 yield f"{name} in the title {title.get_text()}"
+    for claim in page.select(".fl-claim"):  # what the page of all claims has opened
+        labels = " ".join(str(e["aria-label"]) for e in claim.select("[aria-label]"))
+        for name in named(f"{own_words(claim)} {labels}") - named(
+            text_of(claim, ".fl-ran")
+        ):
+            yield f"{name} in what is behind {claim.get_text(' ')[:120]}"
     for drawn in page.select("figure[data-ran]"):
         labels = " ".join(str(e["aria-label"]) for e in drawn.select("[aria-label]"))
         said = f"{drawn.get_text(' ')} {labels}"
@@ -147,7 +153,8 @@ TRUE = (
     '<span class="fl-theirs">On CIFAR-10</span></th></tr><tr><td class="fl-ours">1</td>'
     '<td class="fl-ran">letters, MLP 8-8</td></tr></table>'
     '<figure data-ran="letters, MLP 8-8"><svg aria-label="MLP 8-8, gains"></svg>'
-    "</figure>"
+    '</figure><div class="fl-claim"><span class="fl-ran">letters</span>'
+    '<svg aria-label="Our gain"></svg>A: <b class="fl-theirs">SVHN</b></div>'
 )
 
 
@@ -159,6 +166,8 @@ TRUE = (
         (">1<", ">1 (SimpleCNN)<"),
         (">letters, MLP 8-8<", "><"),
         ("MLP 8-8, gains", "LeNet, gains"),
+        ("A: <b ", "SVHN: <b "),
+        ("Our gain", "Our gain, SVHN"),
     ],
 )
 def test_a_wrong_name_is_found(old, new):

@@ -1,0 +1,91 @@
+"""The page with every claim, as it is made: the records, the table, the references."""
+
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from fedlab_core import __main__
+from fedlab_ledger.book import NAMES, opened
+from fedlab_ledger.claims import judged, tally
+from fedlab_ledger.papers import CLAIMS
+from fedlab_ledger.verdict import NONE
+from tools import explorer
+from tools.paths import ROOT
+
+RECORDS = json.loads(explorer.data())
+PAGE = BeautifulSoup(explorer.table(explorer.rows()), "html.parser")
+ROWS = {str(tr["id"]): tr for tr in PAGE.select(".fl-every > tbody > tr")}
+
+
+def cell(claim: dict, kind: str) -> str:
+    found = ROWS[claim["id"]].select_one(f".fl-{kind}")
+    assert found is not None
+    return found.get_text(" ", strip=True)
+
+
+def test_the_file_is_what_the_command_line_prints(capsys):
+    ledger = str(ROOT / "results" / "ledger")
+    assert __main__.main(["claims", "--json", "--ledger", ledger]) == 0
+    assert json.loads(capsys.readouterr().out) == RECORDS
+
+
+def test_every_claim_has_a_row_at_its_slug():
+    assert list(ROWS) == [c.slug for paper in CLAIMS for c in CLAIMS[paper]]
+    assert [r["id"] for r in RECORDS] == list(ROWS)
+
+
+@pytest.mark.parametrize("claim", RECORDS, ids=lambda c: c["id"])
+def test_a_row_says_what_the_record_says(claim: dict):
+    assert cell(claim, "verdict").startswith(claim["verdict"])
+    on_stand_in = cell(claim, "verdict").endswith("on a stand-in")
+    assert on_stand_in == (claim["stand_in"] and claim["verdict"] != NONE)
+    far = ROWS[claim["id"]].select(".fl-paper.fl-apart, .fl-gap.fl-apart")
+    assert len(far) == 2 * claim["stand_in"]
+    if claim["mean"] is None:
+        assert cell(claim, "ours") == cell(claim, "gap") == "–"
+        return
+    mean, *half = re.findall(r"[-+\d.]+", cell(claim, "ours"))
+    assert float(mean) == pytest.approx(claim["mean"], abs=0.51)
+    assert bool(half) == (claim["half_width"] is not None)
+    assert claim["data"] in cell(claim, "ran")
+    if claim["gap"] is not None:
+        off, many = re.findall(r"[-+.e\d]+", cell(claim, "gap"))[:2]
+        assert float(off) == pytest.approx(claim["gap"], rel=0.01, abs=1e-9)
+        tolerances = abs(claim["gap"]) / claim["tolerance"]
+        assert float(many) == pytest.approx(tolerances, abs=0.051)
+
+
+def test_what_the_script_reads_cannot_end_the_script():
+    text = explorer.inside()
+    assert "<" not in text
+    about = json.loads(text)
+    assert about["claims"] == RECORDS
+    used = {m for r in RECORDS for side in "ab" for m in r[side]["methods"]}
+    assert set(about["methods"]) == used
+    assert set(about["papers"]) == set(about["bibtex"]) == set(NAMES)
+
+
+@pytest.mark.parametrize("paper", NAMES)
+def test_a_paper_is_cited_as_the_book_cites_it(paper: str):
+    bib = (ROOT / "book" / "references.bib").read_text()
+    entry = explorer.bibtex(bib, paper)
+    assert entry.strip() in bib and entry.count("@") == 1
+    assert entry.count("{") == entry.count("}")
+
+
+def test_a_try_is_shown_as_a_try_at_the_paper_s_claim():
+    of = {r["id"]: r for r in RECORDS}
+    tries = [r for r in RECORDS if r["again"]]
+    assert tries and {r["paper"] for r in tries} == {"gaps"}
+    for r in tries:
+        said = ROWS[r["id"]].get_text(" ", strip=True)
+        assert of[r["again"]]["claim"][1:] in said and f"Tried: {r['claim']}" in said
+
+
+def test_the_page_counts_what_it_has():
+    first = explorer.page().split("`````")[0]
+    own = [c for paper in NAMES for c in CLAIMS[paper]]
+    claims = tally(judged(own, opened(ROOT / "results" / "ledger").found)).claims
+    assert f"{claims} claims of the five papers, {len(ROWS) - claims} tries" in first

@@ -1,0 +1,245 @@
+"""Every claim on one page, to be filtered, sorted, opened and taken away.
+
+The page is a plain table, made of the stored results by the functions of
+`claims --json`; its script (`claims.js`) finds the same records beside the table, so it
+asks for nothing and works from a folder. They are also a file, `_static/claims.json`.
+"""
+
+import html
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from fedlab_book.ledger.claimed import our_gain, paper_gain
+from fedlab_book.ledger.markup import page as ledger_page
+from fedlab_book.ledger.markup import place_of, ran_cell, verdict_cell
+from fedlab_core.methods import METHODS
+from fedlab_ledger.book import NAMES, RESULTS, opened
+from fedlab_ledger.claims import Claim, Judged, as_json, record, tally
+from fedlab_ledger.papers import CLAIMS
+from fedlab_ledger.verdict import NONE, WORDS
+from tools import cite, paths
+
+FILE = "claims.json"  # in the site's _static
+RULE = "../notebooks/ledger.html#the-rule"
+SEARCHES = "../notebooks/what_did_not_come_out.html"
+# A column's name, and what it is sorted by in claims.js.
+HEAD = {
+    "claim": "place",
+    "paper’s gain": "paper",
+    "our gain": "ours",
+    "gap": "gap",
+    "ours ran on": "ran",
+    "verdict": "verdict",
+}
+# What the claims are chosen by: its name in claims.js, and its label.
+FILTERS = {
+    "paper": "Paper",
+    "method": "Method",
+    "theirs": "The paper’s data",
+    "data": "Ours ran on",
+    "scale": "Scale",
+    "verdict": "Verdict",
+    "kind": "Kind",
+}
+SORTS = {
+    "place": "paper and place",
+    "gap": "gap, in tolerances",
+    "paper": "the paper’s gain",
+    "ours": "our gain",
+    "ran": "what ours ran on",
+    "verdict": "verdict",
+}
+_INTRO = """\
+---
+html_theme.sidebar_secondary.remove: true
+---
+# Every claim
+
+{many} claims of the five papers, {tries} tries at those that did not come out
+({{doc}}`../notebooks/what_did_not_come_out`), and what was found of each. A claim says
+that A is above B, below it, or as high; its *gain* is A less B. Choose by paper,
+method, data, scale or verdict, sort by any column, and open a claim for its seeds, its
+two commands and files to take away. The address keeps what you chose, and each claim
+has an address of its own.
+
+*Ours* is the mean over seeds with its 95 % interval, on what the row says that it ran
+on. The *gap* is our gain less the paper's; it is sorted by how many of the claim's
+tolerances it is. On a stand-in the paper's numbers are grey: there, a gap says nothing
+against the paper. What the words mean is {{ref}}`the rule <the-rule>`, which
+was fixed before any run. The same records as one file:
+<a href="../_static/{file}" download>claims.json</a>, or
+`python -m fedlab_core claims --json`.
+
+`````{{raw}} html
+{table}
+`````
+"""
+_esc = html.escape
+
+
+@cache
+def rows() -> list[Judged]:
+    """The claims of every paper, then what was tried where one did not come out."""
+    book = opened(paths.ROOT / RESULTS)
+    return [j for paper in CLAIMS for j in book.claimed(paper)]
+
+
+@cache
+def _claims() -> dict[str, Claim]:
+    return {c.slug: c for paper in CLAIMS for c in CLAIMS[paper]}
+
+
+def origin(claim: Claim) -> Claim:
+    """The paper's claim: of a try, the one that it looks for."""
+    return _claims()[claim.again] if claim.again else claim
+
+
+def data() -> str:
+    """What `claims --json` prints, for the file beside the page."""
+    return as_json(rows()) + "\n"
+
+
+def bibtex(bib: str, paper: str) -> str:
+    """A paper's entry among the book's references: its key ends in the paper's name."""
+    entries = re.split(r"\n\s*\n(?=@)", bib.strip())
+    (found,) = [e for e in entries if re.match(rf"@\w+\{{\w+\d{paper},", e)]
+    return found + "\n"
+
+
+def inside() -> str:
+    """What the script needs, as JSON that may stand in a page."""
+    bib = (paths.ROOT / "book" / "references.bib").read_text()
+    own = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())
+    records = [record(j) for j in rows()]
+    used = {m for r in records for side in "ab" for m in r[side]["methods"]}
+    about = {
+        "papers": NAMES,
+        "methods": {key: METHODS[key].make().name for key in METHODS if key in used},
+        "words": WORDS,
+        "not_run": NONE,
+        "rule": RULE,
+        "bibtex": {paper: bibtex(bib, paper) for paper in NAMES},
+        "book": cite.bibtex(own),
+        "claims": records,
+    }
+    text = json.dumps(about, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def row(j: Judged) -> str:
+    """A claim's line of the table, at its slug."""
+    claim, first = j.claim, origin(j.claim)
+    unit = "" if claim.cell.unit == "%" else f"; unit: {claim.cell.unit}"
+    about = f"{NAMES[first.paper]}, {place_of(claim.cell)}{unit}"
+    tried = f"<br>Tried: {_esc(claim.sentence)}" if claim.again else ""
+    ours = our_gain(j)
+    ran, word = '<td class="fl-ran">–</td>', f'<td class="fl-verdict">{NONE}</td>'
+    if j.verdict.word != NONE:
+        ours = f'<a href="{made(j)}">{ours}</a>'
+        ran = ran_cell(claim.cell.settings[j.scale], j.verdict.n + j.verdict.lost)
+        word = verdict_cell(j.verdict.word, j.stand_in, RULE)
+    far = " fl-apart" * j.stand_in
+    cells = (
+        f'<th scope="row"><span class="fl-says fl-theirs">{_esc(_big(first.sentence))}'
+        f"</span>{tried}<br><small>{_esc(about)}</small></th>",
+        f'<td class="fl-paper{far}">{paper_gain(j)}</td>',
+        f'<td class="fl-ours">{ours}</td>',
+        f'<td class="fl-gap{far}">{gap(j)}</td>',
+        ran,
+        word,
+    )
+    labelled = [
+        cell.replace("<td", f'<td data-label="{_esc(name)}"', 1)
+        for name, cell in zip(HEAD, cells, strict=True)
+    ]
+    return f'<tr id="{claim.slug}">{"".join(labelled)}</tr>'
+
+
+def _big(sentence: str) -> str:
+    """A sentence with a capital; a name such as rFedAvg keeps its own."""
+    return sentence if sentence[1].isupper() else sentence[0].upper() + sentence[1:]
+
+
+def made(j: Judged) -> str:
+    """Where the book says how our number was made."""
+    to = SEARCHES if j.claim.again else f"../notebooks/{ledger_page(j.claim.paper)}"
+    return f"{to}#claim-{j.claim.slug}"
+
+
+def gap(j: Judged) -> str:
+    """Our gain less the paper's, and how many tolerances that is."""
+    claim = j.claim
+    if claim.gain is None or not math.isfinite(j.verdict.mean):
+        return "–"
+    off = j.verdict.mean - claim.gain
+    many = f"{abs(off) / max(claim.tolerance, 1e-9):.1f} tolerances"
+    return f"{off:+.3g}<br><small>{many}</small>"
+
+
+def controls() -> str:
+    """The filters, which the script fills; without one they are not shown."""
+    anything = '<option value="">any</option>'
+    sorts = "".join(f'<option value="{k}">{_esc(v)}</option>' for k, v in SORTS.items())
+    choices = "".join(
+        _control(label, name, "select", anything) for name, label in FILTERS.items()
+    )
+    files = "".join(f'<button type="button">{name}</button>' for name in FORMATS)
+    return (
+        '<form class="fl-controls fl-filters" role="search" '
+        f'aria-label="Choose among the claims">{choices}'
+        f"{_control('Words', 'words', 'input')}"
+        f"{_control('Sort by', 'sort', 'select', sorts)}"
+        '<button type="reset">Show all</button></form>'
+        '<div class="fl-controls fl-taken"><p role="status"></p>'
+        '<div class="fl-files" role="group" aria-label="Download what is shown">'
+        f"<span>Download what is shown:</span> {files}</div></div>"
+    )
+
+
+def _control(label: str, name: str, kind: str, inside: str = "") -> str:
+    search = ' type="search" autocomplete="off"'
+    more = search if kind == "input" else f">{inside}</{kind}"
+    return (
+        f'<div><label for="by-{name}">{_esc(label)}</label>'
+        f'<{kind} id="by-{name}" name="{name}"{more}></div>'
+    )
+
+
+FORMATS = ("CSV", "JSON", "LaTeX", "BibTeX")
+
+
+def table(every: Sequence[Judged]) -> str:
+    """The claims as a table, with what makes it move beside it."""
+    head = "".join(
+        f'<th scope="col" data-sort="{by}">{_esc(name)}</th>'
+        for name, by in HEAD.items()
+    )
+    body = "\n".join(map(row, every))
+    return (
+        '<link rel="stylesheet" href="../_static/claims.css">\n'
+        f'<div class="fl-explorer">{controls()}'
+        '<table class="fl-table fl-cells fl-every"><caption>Claims of the papers, and '
+        f"what was found</caption><thead><tr>{head}</tr></thead>\n"
+        f"<tbody>{body}</tbody></table></div>\n"
+        f'<script type="application/json" id="claims-data">{inside()}</script>\n'
+        '<script defer src="../_static/claims.js"></script>'
+    )
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    every = rows()
+    tries = sum(bool(j.claim.again) for j in every)
+    many = tally([j for j in every if not j.claim.again]).claims
+    return _INTRO.format(many=many, tries=tries, file=FILE, table=table(every))
+
+
+def write(static: Path) -> None:
+    """Put the file with all records below the site's `_static`."""
+    (static / FILE).write_text(data())
