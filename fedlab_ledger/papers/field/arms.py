@@ -52,7 +52,104 @@ ARMS: dict[str, tuple[str, ...]] = {name: (name,) for name in _OF} | {
 
 # For each judgement and field, what is not the usual constant: times that.
 Chosen = Mapping[str, float]
-CHOSEN: dict[str, dict[str, dict[str, float]]] = {"for_all": {}, "for_own": {}}
+CHOSEN: dict[str, dict[str, dict[str, float]]] = {
+    "for_all": {
+        "FedDisco's": {
+            "FedDisco": 4.0,
+            "FedLAW": 4.0,
+            "rFedAvg+": 4.0,
+            "FedImpro": 0.25,
+            "Server-FT": 4.0,
+            "Fine-tune": 0.25,
+        },
+        "FedLAW's": {
+            "FedDisco": 0.25,
+            "rFedAvg+": 4.0,
+            "FedImpro": 4.0,
+            "FedCollab": 4.0,
+            "Server-FT": 4.0,
+        },
+        "rFedAvg's": {
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "FedImpro's": {
+            "FedDisco": 0.25,
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "FedCollab": 4.0,
+            "Server-FT": 4.0,
+        },
+        "FedCollab's": {
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "FedCollab": 4.0,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "Fashion-MNIST": {
+            "FedDisco": 0.25,
+            "rFedAvg+": 4.0,
+            "FedImpro": 0.25,
+            "FedCollab": 4.0,
+            "Server-FT": 4.0,
+            "Fine-tune": 0.25,
+        },
+    },
+    "for_own": {
+        "FedDisco's": {
+            "FedDisco": 4.0,
+            "FedLAW": 4.0,
+            "rFedAvg+": 4.0,
+            "FedImpro": 0.25,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "FedLAW's": {
+            "FedDisco": 0.25,
+            "rFedAvg+": 4.0,
+            "FedImpro": 4.0,
+            "Server-FT": 0.25,
+            "Fine-tune": 4.0,
+        },
+        "rFedAvg's": {
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "FedImpro's": {
+            "FedDisco": 0.25,
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "FedCollab": 0.25,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "FedCollab's": {
+            "FedDisco": 4.0,
+            "FedLAW": 0.25,
+            "rFedAvg+": 0.25,
+            "FedImpro": 4.0,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+        "Fashion-MNIST": {
+            "FedDisco": 0.25,
+            "FedLAW": 4.0,
+            "rFedAvg+": 4.0,
+            "FedImpro": 0.25,
+            "Server-FT": 4.0,
+            "Fine-tune": 4.0,
+        },
+    },
+}
 
 
 def constant(method: str, times: float) -> float:
