@@ -16,7 +16,7 @@ from fedlab_core.analysis import (
     mean_divergence,
 )
 from fedlab_core.errors import require
-from fedlab_core.metrics import coherence, discrepancy
+from fedlab_core.metrics import coherence, discrepancy, evaluate
 from fedlab_core.metrics.labels import heterogeneity_coherence
 from fedlab_core.rounds.history import Round
 from fedlab_core.tree import Tree, flatten, norm, take
@@ -52,6 +52,23 @@ def clients(now: Round) -> Numbers:
     labels = counts / counts.sum(1, keepdim=True).clamp(min=1)
     own = 100 * (labels @ now.scores.per_class[0].double().cpu().nan_to_num())
     return {"variance": client_variance(own), "worst": float(own.min())}
+
+
+def common(now: Round) -> Numbers:
+    """Accuracy, in %, on the test samples that are no client's own.
+
+    The mean over clients, each with the model that it is given.
+    """
+    w, models, given = now.world, now.personal, list(range(len(now.world)))
+    if models is None:
+        models, given = now.after, now.group_of
+    x, y = w.x_test, w.y_test
+    if w.common is not None:
+        x, y = x[w.common], y[w.common]
+    if not len(y):
+        return {}
+    found = evaluate(w.model, models, x, y, len(w.classes)).accuracy
+    return {"accuracy": 100 * float(found[given].mean())}
 
 
 def updates(now: Round) -> Numbers:
@@ -173,6 +190,7 @@ def _of(observer: Observer) -> Callable[[], Observer]:
 OBSERVERS: dict[str, Callable[[], Observer]] = {
     "classes": _of(classes),
     "clients": _of(clients),
+    "common": _of(common),
     "updates": _of(updates),
     "shares": _of(shares),
     "holdings": _of(holdings),

@@ -17,11 +17,15 @@ from fedlab_core.tree import Tree, subtree, take
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The numbers of a round; the groups' scores, or the clients' accuracies."""
+    """The numbers of a round; the groups' scores, or the clients' accuracies.
+
+    `models` are the clients' own, with a client axis, where a method makes some.
+    """
 
     row: dict[str, float]
     scores: Scores | None = None
     clients: Tensor | None = None
+    models: Tree | None = None
 
 
 def evaluate_round(
@@ -44,7 +48,8 @@ def evaluate_round(
     own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
     row = {"accuracy": float(own.accuracy.mean()), "loss": float(own.loss.mean())}
     row |= {"worst": float(own.accuracy.min()), "spread": float(own.accuracy.std())}
-    return Evaluated(row, clients=own.accuracy.cpu())
+    made = None if personal is nothing else states
+    return Evaluated(row, clients=own.accuracy.cpu(), models=made)
 
 
 def _personal(

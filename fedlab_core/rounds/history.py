@@ -112,6 +112,7 @@ class Round:
     kept: Tree  # what the participants keep, with a client axis
     uploads: Tree  # what they sent besides models, with a client axis
     servers: list[ServerState]  # what they go on with
+    personal: Tree | None = None  # clients' own models that were judged, if there are
 
 
 def draw_participants(

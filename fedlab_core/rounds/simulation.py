@@ -117,12 +117,12 @@ class _Simulation:
         run, history = self.run, self.history
         after = history.states = stack([server.model for server in self.servers])
         history.group_of = list(self.group_of)
-        row, scores = self._row(t, ids, trained), None
+        row, scores, personal = self._row(t, ids, trained), None, None
         if t + 1 == run.rounds or (t + 1) % run.judge_every == 0:
             kept = self.kept if self.method.personal.kept else self.own_models
             found = yield from evaluate_round(run, t, after, self.group_of, kept)
             row |= found.row
-            scores = found.scores
+            scores, personal = found.scores, found.models
             if found.clients is not None:
                 history.clients = found.clients.numpy()
         if run.observe:
@@ -139,6 +139,7 @@ class _Simulation:
                 kept=trained.kept,
                 uploads=uploads,
                 servers=list(self.servers),
+                personal=personal,
             )
             said, own = run.observe(seen), dict.fromkeys((*row, *OWN))
             good = isinstance(said, dict)

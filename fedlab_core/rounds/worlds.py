@@ -38,6 +38,7 @@ class World:
     classes: tuple[str, ...]
     tests: tuple[Places, ...] | None = None  # clients' own test samples, of x_test
     proxy: tuple[Tensor, Tensor] | None = None  # images and labels the server has
+    common: Places | None = None  # of x_test, what is nobody's own; None: all
 
     def __post_init__(self) -> None:
         self.partition.within(len(self.x), "training ")
@@ -125,23 +126,24 @@ def world(
     with torch.random.fork_rng(devices=[]):  # what it draws is not used
         model = made_by(make).to(device).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
-    known = None
+    known, rest = None, _nobodys(len(data.y_test), tests or ())
     if proxy:
-        free = _nobodys(len(data.y_test), tests or ())
-        server, rest = (free[i] for i in proxy.draw(data.y_test[free]))
+        require(
+            len(rest) > 0, "the clients' own tests leave no test sample for a proxy"
+        )
+        server, rest = (rest[i] for i in proxy.draw(data.y_test[rest]))
         known = (x_test[server], y_test[server])
         if tests is None:
             x_test, y_test = x_test[rest], y_test[rest]
+    common = None if tests is None else torch.from_numpy(rest)
     kept = (x, y, x_test, y_test, partition, counts, data.classes)
-    return World(model, make, *kept, own, known)
+    return World(model, make, *kept, own, known, common)
 
 
 def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
     """The places in the test set that no client has in its own."""
     taken = np.concatenate([np.zeros(0, int), *map(np.asarray, tests)])
-    free = np.setdiff1d(np.arange(size), taken)
-    require(len(free) > 0, "the clients' own tests leave no test sample for a proxy")
-    return free
+    return np.setdiff1d(np.arange(size), taken)
 
 
 @checked

@@ -2,34 +2,142 @@
 
 import json
 from dataclasses import replace
+from itertools import product
+from statistics import fmean
 
 import pytest
+import torch
 
 from fedlab_core.errors import InputError
 from fedlab_core.methods.combined import compose
 from fedlab_core.rounds.play import run_all
+from fedlab_ledger.book import opened
 from fedlab_ledger.build import data_of, method_of, run_of
 from fedlab_ledger.cells import Setting
+from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import field
+from fedlab_ledger.player import play
+from fedlab_ledger.work import jobs
 
-HOME = {(c.row, c.column): c for c in field.TABLES[0].cells}
-COMPOSED = {(c.row, c.column): c for c in field.TABLES[1].cells}
+ALL, OWN, COLLAPSE, TUNING, COMPOSER = field.TABLES
+TWICE = {"for_all": ALL, "for_own": OWN}
+COMPOSED = {(c.row, c.column): c for c in COMPOSER.cells}
 
 
 def test_every_method_is_on_every_field():
-    assert set(HOME) == {(a, f) for a in field.ARMS for f in field.FIELDS}
+    for table in TWICE.values():
+        places = {(c.row, c.column) for c in table.cells}
+        assert places == {(a, f) for a in field.ARMS for f in field.FIELDS}
 
 
 def test_arms_of_a_field_differ_in_the_method_only():
-    """Else a difference between arms would not be the method's."""
+    """Else a difference between arms would not be the method's; nor between judgements,
+    for which they train on the same samples."""
     of_methods = ("method", "options", "parts", "proxy")
     for name in field.FIELDS:
         worlds = set()
-        for arm in field.ARMS:
-            plain = HOME[arm, name].settings["small"].plain()
+        for cell in (c for t in TWICE.values() for c in t.cells if c.column == name):
+            plain = cell.settings["small"].plain()
             rest = {k: v for k, v in plain.items() if k not in of_methods}
             worlds.add(json.dumps(rest, sort_keys=True))
         assert len(worlds) == 1, name
+
+
+@pytest.mark.parametrize("arm", field.ARMS)
+def test_one_run_is_judged_twice(arm):
+    """Where constants do not differ, it is trained once; samples are never shared."""
+    both = tuple(t.at(arm, "FedLAW's") for t in TWICE.values())
+    assert both[0] and both[1]
+    (job, *more) = jobs([c for c in both if c], "tiny", [3], Found())
+    assert more or len(job.cells) == 2
+    lines = [line for one in (job, *more) for line in play(one)]
+    common, own = sorted(lines, key=lambda line: line["table"])
+    assert common["table"] == "for_all" and own["table"] == "for_own"
+    assert common["value"] == pytest.approx(fmean(common["seen"]["common.accuracy"]))
+    assert 0 <= common["value"] <= 100 and 0 <= own["value"] <= 100
+
+
+def test_nobody_is_judged_on_what_somebody_trains_with():
+    for name in field.FIELDS:
+        cell = ALL.at("FedLAW", name)
+        assert cell
+        s = cell.settings["tiny"]
+        world = run_of(s, 3).world
+        assert world.tests and world.common is not None and world.proxy
+        own = torch.cat(world.tests)
+        assert not set(own.tolist()) & set(world.common.tolist())
+        places = len(own) + len(world.common) + len(world.proxy[1])
+        assert places == len(world.x_test)
+
+
+def test_a_run_that_ends_at_chance_is_known():
+    def line(ended):
+        return {"metrics": {"mean-5": ended}}
+
+    assert field.at_chance(line(10.7)) and field.at_chance(line(None))
+    assert not field.at_chance(line(15.0))
+    assert field.at_chance(line(24.0), classes=5)
+
+
+METHODS = list(product(field.TUNED, field.FIELDS, TWICE))
+
+
+@pytest.mark.parametrize(("method", "place", "judged"), METHODS)
+def test_constants_are_the_best_of_the_runs_that_they_are_chosen_by(
+    method, place, judged
+):
+    used = field.CHOSEN[judged].get(place, {}).get(method, 1.0)
+    best = field.tuning.best(opened().found, method, place, judged)
+    assert best is None or used == best
+    cell = TWICE[judged].at(method, place)
+    name, value = field.TUNED[method][0], field.constant(method, used)
+    assert cell and cell.settings["small"].options[name] == value
+
+
+def test_every_method_has_the_same_number_of_values_to_choose_from():
+    for method, (name, usual) in field.TUNED.items():
+        tried = [field.constant(method, t) for t in field.TRIED]
+        assert len(set(tried)) == len(field.TRIED) and usual in tried, name
+
+
+def test_what_is_best_is_not_known_before_all_of_it_is_played():
+    def found(values, seeds=field.tuning.SEEDS):
+        lines = {}
+        for times, value in values.items():
+            at = field.tuning.row("FedDisco", times), "FedLAW's, for own"
+            cell = TUNING.at(*at)
+            assert cell
+            lines[cell.key("small")] = {s: {"value": value} for s in seeds}
+        return Found(lines)
+
+    args = "FedDisco", "FedLAW's", "for_own"
+    assert field.tuning.best(found({0.25: 60.0, 1.0: 60.0, 4.0: 60.0}), *args) == 1
+    assert field.tuning.best(found({0.25: 60.0, 1.0: None, 4.0: 61.0}), *args) == 4
+    assert field.tuning.best(found({0.25: 60.0, 1.0: 60.0}), *args) is None
+    whole = {0.25: 60.0, 1.0: 60.0, 4.0: 60.0}
+    assert field.tuning.best(found(whole, seeds=(0, 1, 2)), *args) is None
+
+
+def test_seeds_that_choose_are_not_reported():
+    keys = {c.key("small") for c in TUNING.cells}
+    others = {c.key("small") for t in field.TABLES if t is not TUNING for c in t.cells}
+    assert not keys & others
+    lines = opened().found.lines
+    seeds = {seed for key in keys & lines.keys() for seed in lines[key]}
+    assert seeds <= {*field.tuning.SEEDS}
+
+
+def test_combinations_have_their_parts_constants():
+    for judged, table in TWICE.items():
+        for arm, place in product(field.ARMS, field.FIELDS):
+            cell = table.at(arm, place)
+            assert cell
+            s = cell.settings["small"]
+            given = [s.options, *s.parts.values()]
+            for method in set(field.ARMS[arm]) & set(field.TUNED):
+                times = field.CHOSEN[judged].get(place, {}).get(method, 1.0)
+                name, value = field.TUNED[method][0], field.constant(method, times)
+                assert value in [part.get(name) for part in given], (arm, place)
 
 
 def test_a_combination_is_offered_or_there_is_a_reason():

@@ -53,3 +53,34 @@ def test_coalitions_are_counted():
     look = watching(["coalitions.number"])
     seen = look(a_round(group_of=[0, 0, 3, 1, 3, 3]))
     assert seen == {"coalitions.number": 3, "coalitions.largest": 3}
+
+
+class Three(SimpleNamespace):
+    """A world of three clients."""
+
+    def __len__(self) -> int:
+        return 3
+
+
+def test_common_accuracy_is_that_of_the_models_that_clients_are_given():
+    """Two of three common samples right, or one; what is a client's own is left out."""
+    model = torch.nn.Linear(1, 2, bias=False)
+    world = Three(
+        model=model,
+        classes=("no", "yes"),
+        x_test=torch.tensor([[1.0], [2.0], [3.0], [-9.0]]),
+        y_test=torch.tensor([1, 1, 0, 0]),
+        common=torch.arange(3),
+    )
+    yes, no = [[0.0], [1.0]], [[1.0], [0.0]]
+    look = watching(["common.accuracy"])
+    seen = a_round(
+        world=world, personal=None, after={"weight": torch.tensor([yes, no])}
+    )
+    seen.group_of = [0, 0, 1]
+    both = 100 * (2 / 3 + 2 / 3 + 1 / 3) / 3
+    assert look(seen)["common.accuracy"] == pytest.approx(both)
+    seen.personal = {"weight": torch.tensor([no, no, yes])}
+    assert look(seen)["common.accuracy"] == pytest.approx(100 * (1 + 1 + 2) / 9)
+    world.common = torch.arange(0)
+    assert look(seen) == {}

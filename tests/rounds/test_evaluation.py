@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
-from fedlab_core import fedavg, federate
-from fedlab_core.metrics import evaluate
+from fedlab_core import fedavg, federate, finetune
+from fedlab_core.metrics import evaluate, evaluate_own
 from fedlab_core.rounds.groups import Groups
 
 
@@ -33,3 +34,25 @@ def test_a_model_that_nobody_has_does_not_count(small_world, small_local):
     used, *empty = scores.accuracy.tolist()
     assert seen.rows[-1]["accuracy"] == pytest.approx(used, abs=1e-6)
     assert min(abs(used - e) for e in empty) > 0.05
+
+
+@pytest.mark.parametrize("tested", ["on everything", "on their own"])
+def test_an_observer_sees_the_clients_models_that_were_judged(
+    small_world, small_local, tested
+):
+    """Fine-tuned ones; none where every client has its group's."""
+    lists = [torch.arange(9 + k) for k in range(len(small_world))]
+    w = replace(small_world, tests=lists if tested == "on their own" else None)
+    seen = []
+
+    def look(now):
+        seen.append(now.personal)
+        return {}
+
+    federate(w, fedavg(small_local), 1, observe=look, progress=False)
+    assert seen.pop() is None
+    h = federate(w, finetune(small_local), 2, observe=look, progress=False)
+    every = [torch.arange(len(w.x_test))] * len(w)
+    own = evaluate_own(w.model, seen[-1], w.x_test, w.y_test, w.tests or every)
+    assert h.clients is not None
+    assert h.clients.tolist() == pytest.approx(own.accuracy.tolist())

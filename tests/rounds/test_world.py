@@ -85,6 +85,9 @@ def test_a_proxy_takes_no_sample_that_a_client_is_tested_on():
     assert len(w.x_test) == 100, "the clients' places must go on to mean the same"
     places = [int((w.x_test == image).flatten(1).all(1).nonzero()) for image in images]
     assert min(places) >= 60 and w.y_test[places].tolist() == labels.tolist()
+    assert w.common is not None and w.common.tolist() == [
+        place for place in range(60, 100) if place not in places
+    ]
 
 
 def test_a_proxy_needs_a_test_sample_that_nobody_has():
