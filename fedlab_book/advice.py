@@ -53,7 +53,7 @@ class Advice:
 
     best: str
     gain: Gain  # of the best one, by seeds that it was not chosen by
-    costs: Mapping[str, float]  # "bytes" and "seconds", as multiples of FedAvg's
+    costs: Mapping[str, float]  # "bytes" and "steps", as multiples of FedAvg's
     fails: tuple[str, Gain] | None  # the field where it is furthest behind, if any
 
     @property
@@ -111,12 +111,15 @@ def gain(
 
 
 def costs(lines: Lines, arm: str, field: str, goal: str) -> dict[str, float]:
-    """Bytes and seconds as multiples of FedAvg's, means over seeds."""
+    """Bytes and clients' steps as multiples of FedAvg's, means over seeds.
+
+    Not seconds: they are of a machine that does other things meanwhile.
+    """
     mine, base = lines(arm, field, goal), lines(BASE, field, goal)
     both = [k for k in mine if k in base]
     return {
         what: float(np.mean([mine[k][what] / base[k][what] for k in both]))
-        for what in ("bytes", "seconds")
+        for what in ("bytes", "steps")
     }
 
 
@@ -137,7 +140,7 @@ def sentence(advice: Advice | None) -> str:
     return (
         f"Use {advice.best}: {found.text} over FedAvg, for "
         f"{advice.costs['bytes']:.1f} times its traffic and "
-        f"{advice.costs['seconds']:.1f} times its time; {lost}."
+        f"{advice.costs['steps']:.1f} times its steps; {lost}."
     )
 
 

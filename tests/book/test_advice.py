@@ -19,7 +19,7 @@ def world(gains: dict, n: int = 8):
             return {}
         cost = {
             "bytes": 100 if arm == BASE else 150,
-            "seconds": 2.0 if arm == BASE else 5.0,
+            "steps": 2.0 if arm == BASE else 5.0,
         }
         return {k: {"value": base[k] + more[k], **cost} for k in range(n)}
 
@@ -46,7 +46,7 @@ def test_it_is_chosen_by_one_half_of_the_seeds_and_told_by_the_other():
     assert sentence(found).startswith("Stay with FedAvg")
     found = advise(lines, ["Local"], ["here"], OWN, "here")
     assert (
-        found and found.arm == "Local" and found.costs == {"bytes": 1.5, "seconds": 2.5}
+        found and found.arm == "Local" and found.costs == {"bytes": 1.5, "steps": 2.5}
     )
 
 
