@@ -371,3 +371,30 @@ def test_everything_at_once_does_not_depend_on_who_else_is_there(engine):
         engine=engine, largest=2,
     )  # fmt: skip
     assert_same(part, pick(whole, some), 1e-9)
+
+
+LAST = torch.channels_last
+
+
+class Laid(nn.Module):
+    """A convolution that writes down how its images and weights lie in memory."""
+
+    seen: list[bool] = []  # of all copies
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.Linear(4 * 36, 5)
+
+    def forward(self, x):
+        laid = (v.is_contiguous(memory_format=LAST) for v in (x, self.conv.weight))
+        self.seen.append(all(laid))
+        return self.head(self.conv(x).relu().flatten(1))
+
+
+def test_one_by_one_all_lies_as_convolutions_on_a_cpu_like_it():
+    x, y = torch.randn(12, 3, 8, 8), torch.arange(12) % 5
+    model = Laid()
+    given = ClientInput({n: w[None] for n, w in model.state_dict().items()})
+    cohort = [Client(torch.arange(12), (0, 0, 0))]
+    train(model, x, y, cohort, given, Training(0.1, batch_size=4), engine="looped")
+    assert Laid.seen and all(Laid.seen)

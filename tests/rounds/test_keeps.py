@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedlab_core import Run, Training, fedavg, feddisco, local_only, run, run_all, tree
+from fedlab_core import (
+    Run,
+    Training,
+    ditto,
+    fedavg,
+    feddisco,
+    local_only,
+    run,
+    run_all,
+    tree,
+)
 from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Client, train
 from fedlab_core.errors import InputError
@@ -51,6 +61,13 @@ def test_progress_goes_to_standard_error_and_can_be_hidden(
     run(small_world, fedavg(small_local), 2, progress=True)
     out, err = capsys.readouterr()
     assert out == "" and "2/2" in err
+
+
+def test_training_of_own_models_is_no_round_of_its_own(
+    small_world, small_local, capsys
+):
+    run(small_world, ditto(small_local), 2, progress=True)
+    assert "2/2" in capsys.readouterr().err
 
 
 # -- what clients keep -------------------------------------------------------------
