@@ -1,7 +1,8 @@
 """Which method for which clients: recommendations from the common field of chapter 8.
 
 A recommendation is made by half of the seeds and told by the other half, so that the
-number it comes with is not too good by having been chosen.
+number it comes with is not too good by having been chosen. Of methods that are as good
+as the best, within half a point, it is the one that costs least.
 """
 
 import html
@@ -20,6 +21,7 @@ ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
 SERVER = ("FedLAW", "Server-FT")  # need labelled samples on the server
 PERSONAL = ("FedCollab", "Local", "Fine-tune")  # give clients different models
+TIE = 0.5  # points: methods no further apart than this are told by their costs
 
 Lines = Callable[[str, str, str], Mapping[int, Line]]  # of an arm, a field and a goal
 
@@ -55,6 +57,9 @@ class Advice:
     gain: Gain  # of the best one, by seeds that it was not chosen by
     costs: Mapping[str, float]  # "bytes" and "steps", as multiples of FedAvg's
     fails: tuple[str, Gain] | None  # the field where it is furthest behind, if any
+    ties: tuple[str, ...] = ()  # others that are as good
+    seeds: tuple[Sequence[int], Sequence[int]] = ((), ())  # chosen by, and told by
+    home: bool = False  # whether the field is from the best one's own paper
 
     @property
     def arm(self) -> str:
@@ -69,20 +74,37 @@ def allowed(arms: Sequence[str], goal: str, labelled: bool) -> list[str]:
 
 
 def advise(
-    lines: Lines, arms: Sequence[str], fields: Sequence[str], goal: str, field: str
+    lines: Lines,
+    arms: Sequence[str],
+    fields: Sequence[str],
+    goal: str,
+    field: str,
+    home: str = "",
 ) -> Advice | None:
-    """The advice among these arms; None where none of them was run with FedAvg."""
+    """The advice among these arms; None where none of them was run with FedAvg.
+
+    `home` is the method whose paper the field is taken from.
+    """
     chosen, told = halves(lines(BASE, field, goal))
     by_mean = {a: gain(lines, a, field, goal, chosen) for a in arms}
     there = {a: g for a, g in by_mean.items() if g.n}
     if not there:
         return None
-    best = max(there, key=lambda a: there[a].mean)
+    top = max(g.mean for g in there.values())
+    tied = [a for a, g in there.items() if g.mean >= top - TIE]
+    best = min(tied, key=lambda a: _dear(costs(lines, a, field, goal)))
     found = gain(lines, best, field, goal, told)
     worst = {f: gain(lines, best, f, goal) for f in fields if f != field}
     lost = {f: g for f, g in worst.items() if g.side < 0}
     fails = min(lost.items(), key=lambda item: item[1].mean, default=None)
-    return Advice(best, found, costs(lines, best, field, goal), fails)
+    spent, others = costs(lines, best, field, goal), (a for a in tied if a != best)
+    seeds = (chosen, told)
+    return Advice(best, found, spent, fails, tuple(others), seeds, best == home)
+
+
+def _dear(spent: Mapping[str, float]) -> tuple[float, float]:
+    """Costs in order of weight: traffic, then steps."""
+    return round(spent["bytes"], 2), round(spent["steps"], 2)
 
 
 def halves(lines: Mapping[int, Line]) -> tuple[list[int], list[int]]:
@@ -127,21 +149,33 @@ def sentence(advice: Advice | None) -> str:
     """The recommendation as it is said aloud."""
     if advice is None:
         return "Nothing has been run for this yet."
-    found = advice.gain
+    found, (chosen, told) = advice.gain, advice.seeds
+    by = "" if chosen == told else f" (chosen by seeds {_span(chosen)}, "
+    by = f"{by}told by {_span(told)})" if by else ""
     if advice.arm == BASE:
         return (
             f"Stay with FedAvg: nothing is clearly ahead of it. {advice.best} came "
-            f"closest, with {found.text}."
+            f"closest, with {found.text}{by}."
         )
     lost = "nowhere here clearly behind"
     if advice.fails is not None:
         where, gain_ = advice.fails
         lost = f"behind FedAvg on “{where}”, {gain_.text}"
+    alike = ""
+    if advice.ties:
+        alike = f" {' and '.join(advice.ties)} did as well and cost more."
+    own = ""
+    if advice.home:
+        own = " These clients are those of its own paper: elsewhere expect less."
     return (
-        f"Use {advice.best}: {found.text} over FedAvg, for "
+        f"Use {advice.best}: {found.text} over FedAvg{by}, for "
         f"{advice.costs['bytes']:.1f} times its traffic and "
-        f"{advice.costs['steps']:.1f} times its steps; {lost}."
+        f"{advice.costs['steps']:.1f} times its steps; {lost}.{alike}{own}"
     )
+
+
+def _span(seeds: Sequence[int]) -> str:
+    return f"{min(seeds)} to {max(seeds)}"
 
 
 def below(drawn: tuple[Figure, str], alt: str, scope: str) -> str:

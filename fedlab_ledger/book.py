@@ -102,9 +102,17 @@ class Book:
 
     def gaps(self, paper: str, most: int = 3) -> list[Shown]:
         """The cells at the paper's scale that are furthest off, in tolerances."""
-        cells = [s for t in self.of(paper) for s in self.measured(t)]
-        off = [s for s in cells if s.status == COMPARABLE and distance(s) > 1]
+        off = [s for s in self.comparable(paper) if distance(s) > 1]
         return sorted(off, key=distance, reverse=True)[:most]
+
+    def comparable(self, paper: str) -> list[Shown]:
+        """The cells at the paper's scale; those of one and the same run once."""
+        once: dict[tuple, Shown] = {}
+        for s in (s for t in self.of(paper) for s in self.measured(t)):
+            if s.status == COMPARABLE:
+                run = [(v["seed"], v["value"], *v["curve"]) for v in self.lines(s)]
+                once.setdefault((s.cell.paper_value, *run), s)
+        return list(once.values())
 
 
 def distance(s: Shown) -> float:

@@ -118,8 +118,8 @@ class Judged:
         """Data, network, clients, rounds and seeds; nothing where nothing was run."""
         if self.scale not in self.claim.cell.settings:
             return ""
-        seeds = self.verdict.n + self.verdict.lost
-        return ran_on(self.claim.cell.settings[self.scale], seeds)
+        s, v = self.claim.cell.settings[self.scale], self.verdict
+        return ran_on(s, v.n, v.lost)
 
     @property
     def lost(self) -> str:
@@ -135,13 +135,36 @@ class Judged:
     def _pair(self, seed: int) -> tuple[Line, Line]:
         return self.mine[seed], self.theirs[seed]
 
-    @property
-    def experiment(self) -> tuple:
-        """What was found on both sides: the same for claims of one and the same run."""
-        sides = (sorted(side.items()) for side in (self.mine, self.theirs))
-        return tuple(
-            tuple((k, v["value"], tuple(v["curve"])) for k, v in side) for side in sides
+    def repeats(self, other: "Judged") -> bool:
+        """Whether both are one and the same run: equal to the digit on equal seeds.
+
+        So it is where a method does what another does, as FedNova with equal steps.
+        """
+        pairs = ((self.mine, other.mine), (self.theirs, other.theirs))
+        common = self._seeds & other._seeds
+        return len(common) >= min(LEAST, len(self._seeds), len(other._seeds)) and all(
+            a[k]["value"] == b[k]["value"] and a[k]["curve"] == b[k]["curve"]
+            for a, b in pairs
+            for k in common
         )
+
+    @property
+    def _seeds(self) -> set[int]:
+        return self.mine.keys() & self.theirs.keys()
+
+
+def different(rows: Iterable[Judged]) -> list[Judged]:
+    """Those that were judged, each experiment once: of equal ones that with most seeds.
+
+    They stay in their order; of equal ones with equally many seeds it is the first.
+    """
+    done = [row for row in rows if row.verdict.word != NONE]
+    kept: list[Judged] = []
+    for row in sorted(done, key=lambda row: -row.verdict.n):
+        if not any(row.repeats(one) for one in kept):
+            kept.append(row)
+    places = {id(row): i for i, row in enumerate(done)}
+    return sorted(kept, key=lambda row: places[id(row)])
 
 
 @checked
@@ -218,15 +241,15 @@ class Tally:
 
 def tally(rows: Sequence[Judged]) -> Tally:
     """The verdicts counted, each experiment once."""
-    once = {row.experiment: row for row in rows if row.verdict.word != NONE}
+    once = different(rows)
     words: dict[str, int] = {}
     for base in WORDS[:-1]:
         for stand_in in (False, True):
-            mine = [r for r in once.values() if r.verdict.word == base]
+            mine = [r for r in once if r.verdict.word == base]
             mine = [r for r in mine if r.stand_in == stand_in]
             if mine:
                 words[mine[0].word] = len(mine)
-    able = sum(r.claim.sign != 0 and r.verdict.n >= LEAST for r in once.values())
+    able = sum(r.claim.sign != 0 and r.verdict.n >= LEAST for r in once)
     if waiting := len(rows) - sum(r.verdict.word != NONE for r in rows):
         words[NONE] = waiting
     return Tally(len(rows), len(once), words, CHANCE * able)

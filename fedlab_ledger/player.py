@@ -10,7 +10,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -78,11 +78,13 @@ def trained(
     for s in job.settings:
         at = (s.key, job.seeds, tuple(sorted(set(columns))), device)
         if at not in recent:
-            recent[at] = _played(s, job.seeds, columns, device, tick)
-        elif tick:
-            for _ in range(len(job.seeds) * s.rounds):
-                tick()
-        both.append(recent[at])
+            both.append(_played(s, job.seeds, columns, device, tick))
+            recent[at] = replace(both[-1], runs=[])  # whose worlds are large
+        else:
+            both.append(recent[at])
+            if tick:
+                for _ in range(len(job.seeds) * s.rounds):
+                    tick()
         while len(recent) > _RECENT:
             del recent[next(iter(recent))]
     own, *others = both

@@ -93,15 +93,17 @@ def how_many(scenario: dict[str, Any]) -> int | None:
     return scenario.get("clients", scenario.get("sample"))
 
 
-def ran_on(s: Setting, seeds: int | None = None) -> str:
+def ran_on(s: Setting, seeds: int | None = None, lost: int = 0) -> str:
     """Data, network, clients, rounds and, if told how many, seeds in a line."""
     rounds = "1 round" if s.rounds == 1 else f"{s.rounds} rounds"
-    many = [] if seeds is None else [in_words(seeds)]
+    many = [] if seeds is None else [in_words(seeds, lost)]
     return ", ".join([data(s), network(s), clients(s), rounds, *many])
 
 
-def in_words(seeds: int) -> str:
-    """How many seeds there are."""
+def in_words(seeds: int, lost: int = 0) -> str:
+    """How many seeds there are: "3 seeds", or "3 of 5 seeds" if some gave no number."""
+    if lost:
+        return f"{seeds} of {seeds + lost} seeds"
     return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 

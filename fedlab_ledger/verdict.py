@@ -2,8 +2,10 @@
 
 A claim says that one setting does better than another, worse, or as well. Each seed
 plays both; what is judged is the mean of the seeds' differences with its 95 % t
-interval. Everything else is fixed before a run: the claim's tolerance, and the seeds,
-0 to 7 at the small scale, all that there are, three at least, at the paper's.
+interval. The claim's tolerance, and the seeds, are fixed without looking at results: 0
+to 7 at the small scale, as far as they were played; all that there are, three at least,
+at the paper's. The rule itself replaced a first reading, by signs alone, when many runs
+were stored already.
 
 - "matches the paper": at the paper's own scale, the interval lies on the claimed side
   of zero, and the size fits: the mean is within the tolerance of the paper's

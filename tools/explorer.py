@@ -16,8 +16,8 @@ from pathlib import Path
 import yaml
 
 from fedlab_book.ledger.claimed import our_gain, paper_gain
+from fedlab_book.ledger.markup import number, place_of, ran_cell, verdict_cell
 from fedlab_book.ledger.markup import page as ledger_page
-from fedlab_book.ledger.markup import place_of, ran_cell, verdict_cell
 from fedlab_core.methods import METHODS
 from fedlab_ledger.book import NAMES, RESULTS, opened
 from fedlab_ledger.claims import Claim, Judged, as_json, record, tally
@@ -61,18 +61,20 @@ html_theme.sidebar_secondary.remove: true
 ---
 # Every claim
 
-{many} claims of the five papers, {tries} tries at those that did not come out
-({{doc}}`../notebooks/what_did_not_come_out`), and what was found of each. A claim says
-that A is above B, below it, or as high; its *gain* is A less B. Choose by paper,
-method, data, scale or verdict, sort by any column, and open a claim for its seeds, its
-two commands and files to take away. The address keeps what you chose, and each claim
-has an address of its own.
+{many} claims of the five papers, and what was found of each. ({tries} tries at those
+that did not come out, {{doc}}`../notebooks/what_did_not_come_out`, are under *Kind*.) A
+claim says that A is above B, below it, or as high; its *gain* is A less B. Choose by
+paper, method, data, scale or verdict, sort by any column, and open a claim for its
+seeds, its two commands and files to take away. The address keeps what you chose, and
+each claim has an address of its own.
 
 *Ours* is the mean over seeds with its 95 % interval, on what the row says that it ran
-on. The *gap* is our gain less the paper's; it is sorted by how many of the claim's
-tolerances it is. On a stand-in the paper's numbers are grey: there, a gap says nothing
-against the paper. What the words mean is {{ref}}`the rule <the-rule>`, which
-was fixed before any run. The same records as one file:
+on. Below the paper's gain stands what it has for A and B. The *gap* is our gain less
+the paper's. It is told at the paper's own scale only, and sorted by how many
+*tolerances* it is: a tolerance is how far off a gain may be and still match, a point of
+accuracy if nothing else is said. On a stand-in the paper's numbers are grey: there, a
+gap would say nothing against the paper. What the words mean is {{ref}}`the rule
+<the-rule>`, one for all claims. The same records as one file:
 <a href="../_static/{file}" download>claims.json</a>, or
 `python -m fedlab_core claims --json`.
 
@@ -142,7 +144,7 @@ def row(j: Judged) -> str:
     ran, word = '<td class="fl-ran">–</td>', f'<td class="fl-verdict">{NONE}</td>'
     if j.verdict.word != NONE:
         ours = f'<a href="{made(j)}">{ours}</a>'
-        ran = ran_cell(claim.cell.settings[j.scale], j.verdict.n + j.verdict.lost)
+        ran = ran_cell(claim.cell.settings[j.scale], j.verdict.n, j.verdict.lost)
         word = verdict_cell(j.verdict.word, j.stand_in, RULE)
     far = " fl-apart" * j.stand_in
     cells = (
@@ -173,13 +175,13 @@ def made(j: Judged) -> str:
 
 
 def gap(j: Judged) -> str:
-    """Our gain less the paper's, and how many tolerances that is."""
+    """Our gain less the paper's, and how many tolerances that is; not of a stand-in."""
     claim = j.claim
-    if claim.gain is None or not math.isfinite(j.verdict.mean):
+    if j.stand_in or claim.gain is None or not math.isfinite(j.verdict.mean):
         return "–"
     off = j.verdict.mean - claim.gain
     many = f"{abs(off) / max(claim.tolerance, 1e-9):.1f} tolerances"
-    return f"{off:+.3g}<br><small>{many}</small>"
+    return f"{number(off, claim.cell.unit, '+')}<br><small>{many}</small>"
 
 
 def controls() -> str:

@@ -67,7 +67,7 @@
   // What a column is sorted by, and whether the largest comes first.
   const SORTS = {
     place: [(c) => place.get(c), false],
-    gap: [(c) => (c.gap === null ? null : Math.abs(c.gap) / Math.max(c.tolerance, 1e-9)), true],
+    gap: [(c) => (c.gap === null || c.stand_in ? null : Math.abs(c.gap) / Math.max(c.tolerance, 1e-9)), true],
     paper: [(c) => c.paper_gain, true],
     ours: [(c) => c.mean, true],
     ran: [(c) => c.ran_on || null, false],
@@ -149,12 +149,13 @@
   // -- the address keeps what was chosen --------------------------------------------------
 
   const CHOICES = [...Object.keys(FACETS), "words"];
+  const USUAL = { kind: KINDS[0] }; // what is chosen if the address does not say it
 
   function keep() {
     const said = new URLSearchParams();
     for (const name of CHOICES) {
       const { value } = form.elements[name];
-      if (value) said.set(name, value);
+      if (value !== (USUAL[name] ?? "")) said.set(name, value);
     }
     const key = form.elements.sort.value;
     const usual = SORTS[key][1] === descending;
@@ -172,7 +173,7 @@
     const said = new URLSearchParams(location.search);
     for (const name of CHOICES) {
       const field = form.elements[name];
-      field.value = said.get(name) ?? "";
+      field.value = said.get(name) ?? USUAL[name] ?? "";
       if (field.selectedIndex === -1) field.value = ""; // no such choice any more
     }
     const [, turned, key] = /^(-?)(\w+)$/.exec(said.get("sort") ?? "") ?? [];

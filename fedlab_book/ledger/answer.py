@@ -5,12 +5,12 @@ import math
 
 from IPython.display import HTML
 
-from fedlab_book.ledger.markup import grid, page, place_of
+from fedlab_book.ledger.markup import folded, grid, page, place_of
 from fedlab_ledger.answers import Answer, Effect, answers
 from fedlab_ledger.book import NAMES, Book
 from fedlab_ledger.earlier import crossed
-from fedlab_ledger.ran import clients, data, in_words, network, without_names
-from fedlab_ledger.verdict import WORDS
+from fedlab_ledger.ran import data, ran_on
+from fedlab_ledger.verdict import MATCHES, OPPOSITE, SAME, UNDECIDED, WORDS
 
 EDGE = 8.0  # points: what lies beyond is drawn at the edge, with its number
 _WIDTH, _HEIGHT = 240, 74
@@ -19,25 +19,39 @@ _esc = html.escape
 
 
 def answered(book: Book) -> HTML:
-    """A row a paper: claim, finding, when to use it, when it lost; and its effect."""
+    """A row a paper: claim, finding, what it needs, when it lost; and its effect."""
     head = ("claim and finding", "gain in points, and on what it ran")
-    rows = [_row(a) for a in answers(book.claimed)]
-    caption = (
-        "Means over seeds. Large mark: the headline comparison with its 95 % interval, "
-        "filled if at the paper's own scale; triangle: the paper's gain there. Small "
-        "marks: all other comparisons."
+    rows = [_row(a) for a in answers(book)]
+    kinds = (MATCHES, SAME, UNDECIDED, OPPOSITE)
+    key = "".join(
+        f'<span><i class="fl-is-{word.replace(" ", "-")}"></i>{_esc(word)}</span>'
+        for word in kinds
     )
-    return HTML(grid(head, rows, caption, "fl-cells fl-answers"))
+    caption = (
+        "Means over seeds. Large mark: the headline comparison with its 95 % interval; "
+        "small marks: all others with the same training without the method. Filled: at "
+        "the paper's own scale, where a triangle is the paper's gain; hollow: on a "
+        "stand-in. Arrowheads lie beyond the axis."
+    )
+    table = grid(head, rows, caption, "fl-cells fl-answers")
+    return HTML(f'<p class="fl-key">{key}</p>{table}')
 
 
 def _row(a: Answer) -> str:
     paper = a.question.paper
     link = f'<a href="{page(paper)}">{_esc(NAMES[paper])}</a>'
     claim = f'<span class="fl-theirs">To end higher, {_esc(a.question.claim)}.</span>'
-    found = f"<strong>{_esc(a.stance)}</strong> {_esc(a.counted)} {_esc(a.own_scale)}"
-    said = "".join(f"<p>{part}</p>" for part in (found, f"{_use(a)} {_lost(a)}"))
+    said = (
+        f"<strong>{_esc(a.stance)}</strong> {_esc(a.counted)} {_esc(a.own_scale)}",
+        f"<em>It asks that</em> {_esc(a.question.needs)}. {_esc(a.in_the_field)}",
+    )
+    parts = "".join(f"<p>{part}</p>" for part in said)
+    rest = (_most_ahead(a), _lost(a), _esc(a.beside_others), _esc(a.again))
+    parts += folded(
+        "Where, and beside what else", f"<p>{' '.join(filter(None, rest))}</p>"
+    )
     return (
-        f'<tr id="{paper}"><th scope="row"><p>{link}: {claim}</p>{said}</th>'
+        f'<tr id="{paper}"><th scope="row"><p>{link}: {claim}</p>{parts}</th>'
         f"<td>{strip(a)}{_ran(a)}</td></tr>"
     )
 
@@ -46,35 +60,45 @@ def _ran(a: Answer) -> str:
     """On what the headline ran, and the others."""
     if a.headline is None:
         return ""
-    s = a.headline.judged.claim.cell.settings[a.headline.judged.scale]
-    seeds = in_words(a.headline.judged.verdict.n)
-    said = f"Large mark: {data(s)}, {network(s)}, {clients(s)}, {seeds}."
-    rest = [e.judged for e in a.effects if e is not a.headline]
-    names = dict.fromkeys(data(j.claim.cell.settings[j.scale]) for j in rest)
-    if names:
-        said += f" Small marks: {', '.join(names)}."
+    j = a.headline.judged
+    cell = j.claim.cell
+    said = f"Large mark: {ran_on(cell.settings[j.scale], j.verdict.n)}."
+    if cell.notes.get(j.scale) and not j.stand_in:
+        said += f" {cell.row}: {cell.notes[j.scale]}."
+    rounds: dict[str, set[int]] = {}
+    for e in a.effects:
+        if e is not a.headline:
+            s = e.judged.claim.cell.settings[e.judged.scale]
+            rounds.setdefault(data(s), set()).add(s.rounds)
+    if rounds:
+        others = (f"{name} ({_span(n)} rounds)" for name, n in rounds.items())
+        said += f" Small marks: {', '.join(others)}."
     return f'<small class="fl-ran">{_esc(said)}</small>'
 
 
-def _use(a: Answer) -> str:
+def _span(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _most_ahead(a: Answer) -> str:
     where = "no setting was found yet" if a.best is None else _place(a.best)
-    return f"<em>Use it</em> if {_esc(a.question.needs)}. Most ahead: {where}."
+    return f"<em>Most ahead:</em> {where}."
 
 
 def _lost(a: Answer) -> str:
     if a.worst is not None:
-        return f"<em>It lost</em> most with {_place(a.worst)}."
-    n = len(a.effects)
-    return f"<em>It lost</em> in none of {n}." if n else ""
+        return f"<em>Furthest behind:</em> {_place(a.worst)}."
+    return f"<em>Behind</em> in none of {len(a.effects)}." if a.effects else ""
 
 
 def _place(e: Effect) -> str:
-    """In which table and setting of the paper; the gain, and on what it was run."""
-    s = e.judged.claim.cell.settings[e.judged.scale]
-    place = f"{place_of(e.judged.claim.cell)}, {without_names(setting_of(e))}"
-    ran = f"{data(s)}, {in_words(e.judged.verdict.n)}"
-    where = f'<span class="fl-theirs">{_esc(place.removesuffix(", "))}</span>'
-    return f"{where}: {_esc(e.text)} ({_esc(ran)})"
+    """The paper's table, row and setting; the gain, and on what it was run."""
+    cell = e.judged.claim.cell
+    place = f"{place_of(cell)}, {cell.row}, {setting_of(e)}"
+    ran = f"ours on {ran_on(cell.settings[e.judged.scale], e.judged.verdict.n)}"
+    where = f'<span class="fl-theirs">{_esc(place)}</span>'
+    return f'{where}: {_esc(e.text)} (<span class="fl-ran">{_esc(ran)}</span>)'
 
 
 def setting_of(e: Effect) -> str:
@@ -89,11 +113,17 @@ def strip(a: Answer) -> str:
     if a.headline is None:
         return ""
     marks = [_axis()]
-    for e in a.effects:
-        if e is not a.headline:
-            marks.append(_mark(e, _LOWER, 3))
+    rest = [e for e in a.effects if e is not a.headline]
+    marks += [_mark(e, _LOWER, 3) for e in rest]
+    for side in (-1, 1):
+        beyond = [e for e in rest if side * e.mean > EDGE]
+        if beyond:
+            far = max(abs(e.mean) for e in beyond)
+            marks.append(_told(side * far, _LOWER, "to " * (len(beyond) > 1)))
     marks.append(_mark(a.headline, _MIDDLE, 5.5, interval=True))
-    if a.headline.paper is not None:
+    if abs(a.headline.mean) > EDGE:
+        marks.append(_told(a.headline.mean, _MIDDLE))
+    if a.headline.paper is not None and not a.headline.judged.stand_in:
         x = _x(a.headline.paper)
         points = f"{x - 5},{_UPPER - 5} {x + 5},{_UPPER - 5} {x},{_UPPER + 3}"
         marks.append(f'<polygon class="fl-claimed" points="{points}"/>')
@@ -110,7 +140,7 @@ def alt(a: Answer) -> str:
     if a.headline is None:
         return ""
     whose = NAMES[a.question.paper]
-    theirs = a.headline.paper
+    theirs = None if a.headline.judged.stand_in else a.headline.paper
     paper = "" if theirs is None else f"; the paper has {theirs:+.1f}"
     others = [e.mean for e in a.effects if e is not a.headline]
     said = f"{whose}: the headline comparison gains {a.headline.text}{paper}."
@@ -138,25 +168,29 @@ def _axis() -> str:
 
 
 def _mark(e: Effect, y: float, radius: float, interval: bool = False) -> str:
-    """A mean; its interval if asked for; its number if it lies beyond the edge."""
+    """A mean, with its interval if asked for; beyond the edge an arrowhead."""
     kind = e.judged.verdict.word.replace(" ", "-")
     hollow = " fl-hollow" * e.judged.stand_in
     x, parts = _x(e.mean), []
     if interval and math.isfinite(e.half):
         low, high = _x(e.mean - e.half), _x(e.mean + e.half)
         parts.append(f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>')
-    parts.append(f'<circle cx="{x}" cy="{y}" r="{radius}"/>')
-    if interval and abs(e.mean) > EDGE:
-        parts.append(_told(e.mean, y))
+    if abs(e.mean) > EDGE:
+        r = (1 if e.mean > 0 else -1) * (radius + 1.5)
+        points = f"{x + r},{y} {x - r / 2},{y - abs(r)} {x - r / 2},{y + abs(r)}"
+        parts.append(f'<polygon class="fl-mark" points="{points}"/>')
+    else:
+        parts.append(f'<circle cx="{x}" cy="{y}" r="{radius}"/>')
     return f'<g class="fl-is-{kind}{hollow}">{"".join(parts)}</g>'
 
 
-def _told(points: float, y: float) -> str:
-    """A number beside a mark at the edge."""
+def _told(points: float, y: float, before: str = "") -> str:
+    """A number beside marks at the edge."""
     side = 1 if points > 0 else -1
     anchor = "end" if side > 0 else "start"
-    at = _x(points) - side * 9
-    return f'<text x="{at}" y="{y + 4}" text-anchor="{anchor}">{points:+.0f}</text>'
+    said = f"{before}{points:+.0f}".replace("-", "−")
+    at = _x(points) - side * 11
+    return f'<text x="{at}" y="{y + 4}" text-anchor="{anchor}">{said}</text>'
 
 
 def changed(book: Book) -> HTML:

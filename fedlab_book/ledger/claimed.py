@@ -60,7 +60,7 @@ def _judged(rows: Sequence[Judged], paper: str, apart: bool) -> str:
     whose = f"{NAMES[paper]}'s claims" if paper in NAMES else "Claims"
     caption = (
         f"{whose} as differences between two cells. Ours: "
-        "mean over seeds, paired, with its 95 % interval. Below it: from, to."
+        "mean over seeds, paired, with its 95 % interval. Below it, what A and B reach."
     )
     items = "".join(
         f'<li id="{at}">{_made(j)}</li>' for j, at in zip(rows, anchors, strict=True)
@@ -126,9 +126,7 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
         f"terminal: <code>{again}</code></p>"
     )
     inside = claims_of(book, paper, tables, AT_A_GLANCE).data
-    rules = (
-        f'<p><a href="{RULE}">The rule of the verdicts</a>, fixed before any run.</p>'
-    )
+    rules = f'<p><a href="{RULE}">The rule of the verdicts</a>, one for all claims.</p>'
     return HTML(f'<div class="fl-card-of">{inside}{text}{rules}</div>')
 
 
@@ -159,14 +157,14 @@ def _row(j: Judged, anchor: str) -> str:
     where = f"<small>({_esc('; '.join(about))})</small>"
     mine = "–"
     if v.n:
-        low, high = (_mean(lines, j) for lines in (j.theirs, j.mine))
+        a, b = (_mean(lines, j) for lines in (j.mine, j.theirs))
         mine = our_gain(j)
         if anchor:
             mine = f'<a href="#{anchor}">{mine}</a>'
-        mine += f"<br><small>{low}, {high}</small>"
+        mine += f"<br><small>A&nbsp;{a}, B&nbsp;{b}</small>"
     ran, word = "<td>–</td>", f"<td>{v.word}</td>"
     if v.word != rule.NONE:
-        ran = ran_cell(c.cell.settings[j.scale], v.n + v.lost)
+        ran = ran_cell(c.cell.settings[j.scale], v.n, v.lost)
         word = verdict_cell(v.word, j.stand_in)
     far = " fl-apart" * j.stand_in
     said = f'<span class="fl-theirs">{_esc(c.sentence)}</span> {where}'
@@ -193,7 +191,9 @@ def paper_gain(j: Judged) -> str:
     said = number(c.gain, c.cell.unit, "+")
     if c.beside.paper_value is None or c.cell.paper_value is None:
         return said
-    return f"{said}<br><small>{theirs(c.beside)}, {theirs(c.cell)}</small>"
+    return (
+        f"{said}<br><small>A&nbsp;{theirs(c.cell)}, B&nbsp;{theirs(c.beside)}</small>"
+    )
 
 
 def _mean(lines: dict[int, Line], j: Judged) -> str:

@@ -75,9 +75,12 @@ def verdict_cell(word: str, stand_in: bool = False, rule: str = RULE) -> str:
     return f'<td class="fl-verdict fl-is-{kind}">{said}</td>'
 
 
-def ran_cell(s: Setting, seeds: int) -> str:
-    """A table's cell with data and network that ours were run on, and how often."""
-    said = f"{data(s)}, {network(s)}, {in_words(seeds)}"
+def ran_cell(s: Setting, seeds: int, lost: int = 0) -> str:
+    """A table's cell with data and network that ours were run on, and how often.
+
+    `lost` more seeds gave no number.
+    """
+    said = f"{data(s)}, {network(s)}, {in_words(seeds, lost)}"
     return f'<td class="fl-ran">{_esc(said)}</td>'
 
 
@@ -173,7 +176,7 @@ def table_of(book: Book, table: Table) -> HTML:
 def _row(label: str, s: Shown, anchor: str) -> str:
     far = "" if s.status == COMPARABLE else " fl-apart"
     word = verdict_cell(s.word) if s.status == COMPARABLE else f"<td>{s.status}</td>"
-    ran = ran_cell(s.cell.settings[s.scale], s.verdict.n + s.verdict.lost)
+    ran = ran_cell(s.cell.settings[s.scale], s.verdict.n, s.verdict.lost)
     return (
         f'<tr><th scope="row" class="fl-theirs">{_esc(label)}</th>'
         f'<td class="fl-paper{far}">{theirs(s.cell)}</td>'
@@ -363,7 +366,7 @@ def gaps_of(book: Book) -> HTML:
             rows.append(
                 f'<tr><td class="fl-paper">{theirs(s.cell)}</td>'
                 f'<td class="fl-ours">{_esc(s.ours)}</td>'
-                f"{ran_cell(s.cell.settings[s.scale], s.verdict.n + s.verdict.lost)}"
+                f"{ran_cell(s.cell.settings[s.scale], s.verdict.n, s.verdict.lost)}"
                 f"<td>{off:+.3g}<br><small>of {s.cell.tolerance:g}</small></td>"
                 f"{verdict_cell(s.verdict.word)}</tr>"
             )
@@ -371,7 +374,7 @@ def gaps_of(book: Book) -> HTML:
         return HTML("<p>No cell at a paper's scale is off by more than allowed.</p>")
     head = ("paper", "ours", "ours ran on", "off by", "verdict")
     caption = (
-        "At most three cells a paper, the furthest off first, in tolerances. Below how "
-        "far they are off: the tolerance."
+        "Cells that are off by more than their tolerance, at most three a paper, the "
+        "furthest off first. Below how far they are off: the tolerance."
     )
     return HTML(grid(head, rows, caption))

@@ -11,7 +11,7 @@ from fedlab_book.ledger.markup import number
 from fedlab_ledger.book import NAMES, Book
 from fedlab_ledger.claims import Judged, tally
 from fedlab_ledger.ran import without_names
-from fedlab_ledger.show import COMPARABLE, Shown
+from fedlab_ledger.show import Shown
 from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
 
 _INKS = {
@@ -92,22 +92,23 @@ def against_paper(book: Book) -> HTML | None:
         f"scale, with the diagonal. {each}."
     )
     caption = (
-        f"{len(every)} cells at the paper's scale. On the line we agree; above it ours "
-        f"is higher. The median cell is {np.median(np.abs(off)):.2f} points off."
+        f"{len(every)} cells at the paper's scale, one and the same run counted once. "
+        "On the line we agree; above it ours is higher. The median cell is "
+        f"{np.median(np.abs(off)):.2f} points off."
     )
-    cells = [s for p in points for t in book.of(p) for s in book.measured(t)]
+    cells = [s for p in points for s in book.comparable(p)]
     ran = "; ".join(dict.fromkeys(s.ran_on for s in cells if _compared(s)))
     return show(_scatter(points), alt, caption, ran)
 
 
 def _points(book: Book, paper: str) -> np.ndarray:
-    cells = [s for t in book.of(paper) for s in book.measured(t) if _compared(s)]
+    cells = [s for s in book.comparable(paper) if _compared(s)]
     return np.array([(s.cell.paper_value, s.verdict.mean) for s in cells], float)
 
 
 def _compared(s: Shown) -> bool:
     there = s.cell.paper_value is not None and np.isfinite(s.verdict.mean)
-    return there and s.status == COMPARABLE and s.cell.unit == "%"
+    return there and s.cell.unit == "%"
 
 
 @styled

@@ -9,7 +9,7 @@ from fedlab_book.advice import ALL, BASE, OWN, Gain, advise, allowed, halves, se
 ARMS = ["FedAvg", "FedDisco", "FedLAW", "FedCollab", "Local", "Server-FT"]
 
 
-def world(gains: dict, n: int = 8):
+def world(gains: dict, n: int = 8, dear=()):
     """Lines of arms on fields, by the gains over FedAvg that they are to have."""
 
     def lines(arm, field, goal):
@@ -18,7 +18,7 @@ def world(gains: dict, n: int = 8):
         if more is None:
             return {}
         cost = {
-            "bytes": 100 if arm == BASE else 150,
+            "bytes": 100 if arm == BASE else 300 if arm in dear else 150,
             "steps": 2.0 if arm == BASE else 5.0,
         }
         return {k: {"value": base[k] + more[k], **cost} for k in range(n)}
@@ -81,3 +81,28 @@ def test_a_gain_is_clear_only_by_its_interval_and_enough_seeds():
     assert (
         advice.gain(world({("Local", "a"): around(1, 2)}, 2), "Local", "a", OWN).n == 2
     )
+
+
+def test_of_equals_the_cheapest_is_recommended_and_the_others_are_named():
+    gains = {("FedDisco", "a"): around(3.4), ("Local", "a"): around(3)}
+    gains |= {("FedCollab", "a"): around(2)}
+    arms = ["FedDisco", "Local", "FedCollab"]
+    found = advise(world(gains, dear=["FedDisco"]), arms, ["a"], OWN, "a")
+    assert found and found.arm == "Local" and found.ties == ("FedDisco",)
+    assert "FedDisco did as well and cost more." in sentence(found)
+    found = advise(world(gains, dear=["Local"]), arms, ["a"], OWN, "a")
+    assert found and found.arm == "FedDisco"
+    gains["FedDisco", "a"] = around(3.6)  # more than half a point ahead
+    found = advise(world(gains, dear=["FedDisco"]), arms, ["a"], OWN, "a")
+    assert found and found.arm == "FedDisco" and found.ties == ()
+
+
+def test_it_says_by_which_seeds_and_whose_field_it_is():
+    lines = world({("Local", "a"): around(3)})
+    found = advise(lines, ["Local"], ["a"], OWN, "a", home="Local")
+    assert "(chosen by seeds 0 to 3, told by 4 to 7)" in sentence(found)
+    assert sentence(found).endswith("of its own paper: elsewhere expect less.")
+    found = advise(lines, ["Local"], ["a"], OWN, "a", home="FedCollab")
+    assert "own paper" not in sentence(found)
+    few = advise(world({("Local", "a"): around(3, 3)}, 3), ["Local"], ["a"], OWN, "a")
+    assert "chosen by" not in sentence(few)

@@ -11,7 +11,7 @@ from fedlab_ledger.book import NAMES, opened
 
 @pytest.fixture(scope="module")
 def found():
-    return answers(opened().claimed)
+    return answers(opened())
 
 
 def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran():
@@ -20,7 +20,8 @@ def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran():
     assert [paper for paper, _ in rows] == list(NAMES)
     for question, (_, row) in zip(QUESTIONS, rows, strict=True):
         assert question.claim in row.replace("&#x27;", "'")
-        assert "<em>Use it</em> if" in row and "Large mark: " in row
+        assert "<em>It asks that</em>" in row and "Large mark: " in row
+        assert "rounds" in row
         assert row.count("<svg") == 1 and 'role="img"' in row
 
 
@@ -37,10 +38,17 @@ def test_marks_stand_where_the_gains_are(found):
             (float(x) - float(zero)) / a_point
             for x in re.findall(r'cx="([\d.]+)"', picture)
         )
-        means = sorted(max(-EDGE, min(EDGE, e.mean)) for e in a.effects)
-        assert drawn == pytest.approx(means, abs=0.02)
+        inside = [e for e in a.effects if abs(e.mean) <= EDGE]
+        assert drawn == pytest.approx(sorted(e.mean for e in inside), abs=0.02)
+        beyond = [e for e in a.effects if abs(e.mean) > EDGE]
+        assert picture.count('"fl-mark"') == len(beyond)
+        for side in {e.mean > 0 for e in beyond}:
+            far = max(abs(e.mean) for e in beyond if (e.mean > 0) == side)
+            assert f"{'+' if side else '−'}{far:.0f}</text>" in picture
         hollow = len(re.findall("fl-hollow", picture))
         assert hollow == sum(e.judged.stand_in for e in a.effects)
+        claimed = a.headline and not a.headline.judged.stand_in
+        assert ("fl-claimed" in picture) == bool(claimed)
 
 
 def test_the_words_say_what_the_marks_show(found):

@@ -297,8 +297,8 @@ def test_gains_are_drawn_beside_the_papers(book):
 def test_claims_show_the_papers_gain_and_ours(book):
     read = Reader(markup(claims_of(book, "feddisco")))
     assert "Ours is above Plain <on A>." in read.words
-    assert "+3.00" in read.words and "60.00, 63.00" in read.words
-    assert "+2.80" in read.words and "60.30, 63.10" in read.words
+    assert "+3.00" in read.words and "A\xa063.00, B\xa060.00" in read.words
+    assert "+2.80" in read.words and "A\xa063.10, B\xa060.30" in read.words
     assert MATCHES in read.words and NONE in read.words and SAME not in read.words
     assert read.targets == ["claim-feddisco-a"] and set(read.targets) <= set(read.ids)
 
@@ -360,7 +360,7 @@ def test_the_rule_is_the_modules_own():
     text = Reader(ruled()).words
     for word in WORDS[:6]:
         assert f'"{word}"' in text
-    assert "fixed before a run" in text and text.count("- ") == 0
+    assert "fixed without looking" in text and text.count("- ") == 0
 
 
 def test_a_paper_without_claims_says_so(book):

@@ -1,13 +1,14 @@
 """The answers: what the sentences say is what the seeds say."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy.stats import binom
 
 from fedlab_ledger import Cell, Claim, Setting, judged
-from fedlab_ledger.answers import QUESTIONS, Question, answers, repeats, stance
+from fedlab_ledger.answers import QUESTIONS, Count, answers, in_field, repeats, stance
 from fedlab_ledger.book import opened
 from fedlab_ledger.earlier import FAILED, FEW, HELD, crossed, earlier
 from fedlab_ledger.lines import Found
@@ -17,9 +18,15 @@ from fedlab_ledger.verdict import NONE, OPPOSITE, SAME, UNDECIDED
 AHEAD, BEHIND, OPEN = [2, 2.1, 1.9], [-3, -3.1, -2.9], [1, -1, 0.5]
 
 
-def claims_of(*many: list, scale: str = "small", unit: str = "%", question=None):
-    """Judged claims of a question, each from the differences of its seeds."""
-    question = question or QUESTIONS[0]
+WITH = "X is better with Disco's weights than without"
+RIVAL = "FedDisco beats the best of the others"
+
+
+def claims_of(
+    *many: list, scale: str = "small", unit: str = "%", words: str = WITH, again=""
+):
+    """Judged claims of the first question, each from the differences of its seeds."""
+    question = QUESTIONS[0]
     lines, made = {}, []
     for i, gains in enumerate(many):
         sides = []
@@ -37,58 +44,116 @@ def claims_of(*many: list, scale: str = "small", unit: str = "%", question=None)
                 for k, v in enumerate(values)
             }
             sides.append(one)
-        sentence = f"it is {question.of}, place {i}"
-        made.append(Claim(question.paper, str(i), sentence, *sides, said=1.0))
+        sentence = f"{words}, place {i}"
+        more = {"said": 1.0, "again": again}
+        made.append(Claim(question.paper, str(i), sentence, *sides, **more))
     return judged(made, Found(lines))
 
 
-def answer(*many: list, **more):
-    (found, *_) = answers(
-        lambda paper: claims_of(*many, **more) if paper == "feddisco" else []
+def answered(rows: list, tries: list = (), tables=None, lines=None):  # pyright: ignore
+    """The first question's answer, from a book with these claims."""
+    of = {"feddisco": rows, "gaps": tries}
+    book = SimpleNamespace(
+        claimed=lambda paper: of.get(paper, []),
+        tables=tables or {},
+        found=Found(lines or {}),
     )
+    (found, *_) = answers(book)  # pyright: ignore
     return found
+
+
+def answer(*many: list, **more):
+    return answered(claims_of(*many, **more))
 
 
 def test_every_question_has_claims_of_its_paper():
     for question in QUESTIONS:
-        mine = [c for c in CLAIMS[question.paper] if repeats(question, c)]
+        of = CLAIMS[question.paper]
+        mine = [c for c in of if repeats(question.of, c)]
         assert len(mine) >= 3, question.paper
         assert all(c.cell.unit in ("%", "share") and c.sign == 1 for c in mine)
+        assert not any(repeats(question.others, c) for c in mine)
+        rivals = [c for c in of if repeats(question.others, c)]
+        assert bool(rivals) == (question.paper != "rfedavg")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 60])
 def test_a_side_counts_if_chance_would_seldom_give_it(n):
     for k in range(n + 1):
         rare = k > 0 and binom.sf(k - 1, n, 0.025) < 0.01
-        assert ("helps" in stance(k, 0, n)) == rare
-        assert ("hurts" in stance(0, k, n)) == rare
-    assert "cannot" not in stance(n, 0, n)
+        assert ("helps" in stance(Count(k, 0, n))) == rare
+        assert ("hurts" in stance(Count(0, k, n))) == rare
+    assert "cannot" not in stance(Count(n, 0, n))
 
 
 def test_the_stance_tells_all_from_most_from_some():
-    assert stance(0, 0, 0) == "Not run yet."
-    assert stance(5, 0, 5) == "It helps wherever it was tried."
-    assert stance(5, 0, 8) == "It helps in most settings tried."
-    assert stance(5, 0, 20).startswith("It helps in some settings; in most, no gain")
-    assert stance(0, 5, 20).startswith("It hurts in some settings; in most, no loss")
-    assert stance(0, 5, 5) == "It hurts wherever it was tried."
-    assert stance(4, 4, 20).startswith("It depends")
-    assert stance(0, 0, 20) == stance(1, 1, 20) == "Neither gain nor loss can be told."
+    assert stance(Count(0, 0, 0)) == "Not run yet."
+    assert stance(Count(5, 0, 5)) == "It helps wherever it was tried."
+    assert stance(Count(5, 0, 8)) == "It helps in most settings tried."
+    assert stance(Count(5, 0, 20)).startswith(
+        "It helps in some settings; in most, no gain"
+    )
+    assert stance(Count(0, 5, 20)).startswith(
+        "It hurts in some settings; in most, no loss"
+    )
+    assert stance(Count(0, 5, 5)) == "It hurts wherever it was tried."
+    assert stance(Count(4, 4, 20)).startswith("It depends")
+    assert (
+        stance(Count(0, 0, 20))
+        == stance(Count(1, 1, 20))
+        == "Neither gain nor loss can be told."
+    )
 
 
 def test_an_answer_counts_what_came_out_how():
     found = answer(AHEAD, [4, 4.2, 3.8], BEHIND, OPEN, [5, 6])  # two seeds: not counted
-    assert (found.ahead, found.behind, len(found.effects), found.waiting) == (
-        2,
-        1,
-        4,
-        1,
-    )
-    assert found.counted == "Ahead in 2 of 4 comparisons, behind in 1."
+    assert found.count == Count(2, 1, 4) and found.waiting == 1
+    said = "Beside the same training without it, ahead in 2 of 4 comparisons, behind in"
+    assert found.counted == f"{said} 1."
     assert found.best and found.best.mean == pytest.approx(4)
     assert found.worst and found.worst.mean == pytest.approx(-3)
     assert "None of them" in found.own_scale
     assert answer(OPEN).best is None and answer(OPEN).worst is None
+
+
+def test_other_methods_are_counted_apart():
+    rivals = claims_of([7, 7.1, 6.9], [-8, -8.1, -7.9], words=RIVAL)
+    found = answered([*claims_of(AHEAD), *rivals])
+    assert found.count == Count(1, 0, 1) and found.others == Count(1, 1, 2)
+    assert found.counted.endswith("without it, ahead in the one comparison.")
+    assert found.beside_others.endswith("ahead in 1 of 2 comparisons, behind in 1.")
+    assert found.best and found.best.mean == pytest.approx(2)
+
+
+def test_counts_are_said_aloud():
+    assert Count(0, 1, 1).said("try", "tries") == "behind in the one try"
+    assert Count(0, 0, 1).said("try", "tries") == "undecided in the one try"
+    assert (
+        Count(2, 0, 3).said("try", "tries") == "ahead in 2 of 3 tries, behind in none"
+    )
+
+
+def test_tries_are_counted_where_they_look_for_a_comparison():
+    rows = claims_of(OPEN)
+    slug = rows[0].claim.slug
+    tries = [
+        *claims_of(AHEAD, BEHIND, [1, 2], again=slug),
+        *claims_of(AHEAD, again="x"),
+    ]
+    found = answered(rows, tries)
+    assert found.tries == Count(1, 1, 2) and "1 of 2 tries, behind in 1" in found.again
+    assert answered(rows).again == ""
+
+
+def test_the_common_field_counts_by_intervals():
+    book = opened()
+    for a in answers(book):
+        assert [arm for arm, _ in a.fields] == [a.question.arm, *a.question.controls]
+        assert all(count.n == 6 for _, count in a.fields)
+        assert a.in_the_field.startswith("Against FedAvg in chapter 8 it is ahead in")
+    table = book.tables["field/for_all"]
+    assert in_field(table, "FedAvg", book.found) == Count(0, 0, 6)
+    assert in_field(table, "nobody", book.found) == Count(0, 0, 0)
 
 
 def test_equal_runs_count_once_and_the_first_of_them_stays():
@@ -96,15 +161,26 @@ def test_equal_runs_count_once_and_the_first_of_them_stays():
     assert [e.judged.claim.name for e in found.effects] == ["0", "2"]
 
 
+def test_of_equal_runs_the_one_with_more_seeds_stays():
+    found = answer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 9.0, 8.0], [1.0, 2.0, 4.0])
+    assert [e.judged.claim.name for e in found.effects] == ["1", "2"]
+
+
 def test_the_headline_is_at_the_largest_scale_with_most_seeds():
     rows = [*claims_of(AHEAD, [*OPEN, 0.2], OPEN), *claims_of([0, 1, 2], scale="paper")]
-    (found, *_) = answers(lambda paper: rows if paper == "feddisco" else [])
+    found = answered(rows)
     assert found.headline and not found.headline.judged.stand_in
-    assert found.own_scale.startswith(
-        "At the paper's own scale: +1.0 ± 2.5 points (the"
-    )
-    (found, *_) = answers(lambda paper: rows[:3] if paper == "feddisco" else [])
+    said = "At the paper's own scale: A over B +1.0 ± 2.5 points (the paper: +1.0)."
+    assert found.own_scale == said
+    found = answered(rows[:3])
     assert found.headline and found.headline.judged.claim.name == "1"
+
+
+def test_a_gain_below_the_papers_is_said_to_be():
+    (row,) = claims_of([0.1, 0.2, 0.3], scale="paper")
+    assert (
+        "(the paper: +1.0, more than our interval holds)" in answered([row]).own_scale
+    )
 
 
 def test_shares_become_points_and_other_units_do_not_count():
@@ -129,9 +205,3 @@ def test_both_readings_count_every_claim_that_was_run():
     rows = [j for paper in book.papers for j in book.claimed(paper)]
     done = sum(j.verdict.word != NONE for j in rows)
     assert sum(sum(c.values()) for c in crossed(rows).values()) == done > 100
-
-
-def test_a_question_of_its_own_is_answered_alike():
-    mine = Question("p", "do so", "nothing", "ahead of all")
-    (row,) = claims_of(AHEAD, question=mine)
-    assert repeats(mine, row.claim) and not repeats(QUESTIONS[0], row.claim)

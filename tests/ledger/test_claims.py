@@ -75,7 +75,7 @@ def test_a_stand_in_is_said_to_be_one():
         one.settings["small"] = Setting("letters", one.row, 7, scenario={"clients": 4})
     assert word(c, [52, 53.1, 50.9], [50, 51, 49], "small") == f"{SAME} on a stand-in"
     (row,) = judged([c], found(c, [52, 53, None], [50, 51, 49], "small"))
-    assert row.ran_on == "letters, MLP 128-128, 4 clients, 7 rounds, 3 seeds"
+    assert row.ran_on == "letters, MLP 128-128, 4 clients, 7 rounds, 2 of 3 seeds"
     assert row.lost == "1 diverged" and row.verdict.n == 2
 
 

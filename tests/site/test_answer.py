@@ -31,7 +31,7 @@ def test_does_feddisco_help_whom_by_how_much_measured_on_what(page):
     expect(row).to_be_visible()
     said = row.inner_text()
     assert re.search(r"helps|hurts|told|depends", said)  # whether
-    assert re.search(r"Use it if .*\.", said)  # whom
+    assert re.search(r"It asks that .*\.", said)  # whom
     assert re.search(r"[+-]\d+\.\d ± \d+\.\d points", said)  # by how much
     assert re.search(r"Large mark: .*clients.*seeds", said)  # measured on what
 
