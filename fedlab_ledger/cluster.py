@@ -178,7 +178,7 @@ def _work(
     rounds = 0
     reports.put.remote(number, rounds, *who)
 
-    def tick() -> None:
+    def tick(job: Job, now: object) -> None:
         nonlocal rounds, told
         rounds += 1
         now = time.monotonic()

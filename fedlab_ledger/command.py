@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 
 from fedlab_core.data.whole import replacing, writable
 from fedlab_core.errors import InputError, require
+from fedlab_core.rounds.history import Round
 from fedlab_ledger import claims as claims_of
 from fedlab_ledger import cluster
 from fedlab_ledger.again import verify
@@ -21,8 +22,10 @@ from fedlab_ledger.cells import SCALES, Cell, Table
 from fedlab_ledger.cluster import Crew, quiet
 from fedlab_ledger.export import export
 from fedlab_ledger.lines import Found, Line
+from fedlab_ledger.minutes import Minutes
 from fedlab_ledger.options import USUAL, add_verbs
 from fedlab_ledger.player import Fault, commit, play_all
+from fedlab_ledger.queue import Wanted, each_alone, read_queue
 from fedlab_ledger.show import (
     STATUSES,
     as_csv,
@@ -94,15 +97,8 @@ def _asked(names: Sequence[str], tables: dict[str, Table]) -> list[Table]:
 
 
 def _matching(cells: Sequence[Cell], args: argparse.Namespace) -> list[Cell]:
-    """A table's cells in the row and column asked for: so named, else so named in part.
-
-    "FedAvg" is the row of that name and not "FedAvg + Disco", where a table has it.
-    """
-    for name in ("row", "column"):
-        asked = vars(args)[name] or ""
-        exact = [c for c in cells if vars(c)[name] == asked]
-        cells = exact or [c for c in cells if asked in vars(c)[name]]
-    return list(cells)
+    """A table's cells in the row and column asked for."""
+    return Wanted("", args.row or "", args.column or "").of(cells)
 
 
 def _read(args: argparse.Namespace) -> tuple[Store, Found]:
@@ -171,12 +167,11 @@ def _run(args: argparse.Namespace) -> int:
     require(distinct, "--seeds: distinct numbers, 0 or more")
     device = _device(args.device, args.engine == "ray")
     compared = {c.name for claim in _claimed() for c in (claim.cell, claim.beside)}
-    cells = [
-        cell
-        for table in _asked(args.table, declared())
-        for cell in _matching(table.cells, args)
-        if cell.name in compared or not args.claims
+    groups = [
+        [c for c in group if c.name in compared or not args.claims]
+        for group in _wanted(args)
     ]
+    cells = [cell for group in groups for cell in group]
     said = " that a claim compares" if args.claims else ""
     require(bool(cells), f"--row, --column: no cell{said} has both")
     crew = _crew(args, device)
@@ -184,7 +179,9 @@ def _run(args: argparse.Namespace) -> int:
     text = f"files differ from commit {commit()[:-1]}, which lines would name"
     require(sound, f"{text}: commit them, or --uncommitted")
     store, found = _read(args)
-    waiting = jobs(cells, args.scale, args.seeds, found)
+    waiting = [j for g in groups for j in jobs(g, args.scale, args.seeds, found)]
+    if args.queue is not None:
+        waiting = each_alone(waiting)
     if waiting:
         store.ready({(c.paper, c.table) for job in waiting for c in job.cells})
     _say_absent(cells, args.scale)
@@ -198,7 +195,7 @@ def _run(args: argparse.Namespace) -> int:
             out.flush()
 
         try:
-            how = (device, args.budget, bar, tell)
+            how = (device, args.budget, args.keep, bar, tell)
             with _playing(waiting, store, crew, *how) as played:
                 for job, lines in played:
                     answers.append(lines)
@@ -211,6 +208,25 @@ def _run(args: argparse.Namespace) -> int:
             return 130
     where = f"at {args.scale} scale, {args.ledger}"
     return _ended(answers, len(waiting), f"{len(cells)} cells {where}")
+
+
+def _wanted(args: argparse.Namespace) -> list[list[Cell]]:
+    """The cells asked for: of tables, or of a queue, line by line; each once."""
+    tables = declared()
+    if args.queue is None:
+        require(bool(args.table), "which table? feddisco/table1, or --queue FILE")
+        return [
+            [c for t in _asked(args.table, tables) for c in _matching(t.cells, args)]
+        ]
+    for name in ("table", "row", "column"):
+        text = f"--queue: its lines name tables, rows and columns: leave out {name}"
+        require(not vars(args)[name], text)
+    groups, had = [], set[str]()
+    for line in read_queue(Path(args.queue), tables):
+        cells = line.of(tables[line.table].cells)
+        groups.append([c for c in cells if c.name not in had])
+        had |= {c.name for c in cells}
+    return groups
 
 
 def _ended(answers: Sequence[list[Line] | str], total: int, what: str) -> int:
@@ -245,13 +261,22 @@ def _playing(
     crew: Crew | None,
     device: str,
     limit: float | None,
+    every: float,
     bar: tqdm,
     say: Callable[[str], object],
 ) -> Iterator[Iterator[tuple[Job, list[Line] | str]]]:
     """The jobs as they are over, here or on a cluster, which is let go in any case."""
     if crew is None:
-        tick = lambda: bar.update()  # noqa: E731
-        yield play_all(waiting, store, device=device, budget=limit, tick=tick)
+        hidden = os.environ.get("FEDLAB_PROGRESS") == "0"
+        minutes = Minutes(say) if bar.disable and not hidden else None
+
+        def tick(job: Job, now: Round | None) -> None:
+            bar.update()
+            if minutes:
+                minutes(job, now)
+
+        how = {"device": device, "budget": limit, "every": every}
+        yield play_all(waiting, store, tick=tick, say=say, **how)
         return
     played = cluster.play_all(
         waiting, store, crew, budget=limit, tick=bar.update, say=say

@@ -1,11 +1,12 @@
 """What is looked at in every round, beside accuracy and loss, for cells that report it.
 
 A cell whose metric is "last:classes.tail" has its runs watched by the observer
-"classes", and reports what that gives as "tail". Observers are made anew for each run;
-a number that a round does not have is left out.
+"classes", and reports what that gives as "tail". A number that a round does not have is
+left out. What an observer remembers of a run is in a dict that it is given with every
+round, so that a run can go on from a checkpoint.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from fedlab_core.metrics.labels import heterogeneity_coherence
 from fedlab_core.rounds.history import Round
 from fedlab_core.tree import Tree, flatten, norm, take
 from fedlab_ledger import probes
-from fedlab_ledger.probes import Numbers, Observer, learnt
+from fedlab_ledger.probes import Memory, Numbers, Observer, learnt
 
 _SMALL = 0.01  # a parameter that counts as close to zero
 
@@ -146,23 +147,18 @@ def drift(now: Round) -> Numbers:
     return {"all": mean_divergence(models)} | layer_divergence(models, by="part")
 
 
-def fading() -> Observer:
+def fading(now: Round, most: Memory) -> Numbers:
     """Divergence over the largest so far: first and last layer, features and head.
 
     Paper: FedImpro Fig. 3.
     """
-    most: Numbers = {}
-
-    def look(now: Round) -> Numbers:
-        names = now.world.parameters
-        models = {n: v for n, v in now.trained.states.items() if n in names}
-        layers = list(layer_divergence(models).values())
-        ends = {"first": layers[0], "last": layers[-1]}
-        found = layer_divergence(models, by="part") | ends
-        most.update({n: max(v, most.get(n, 0.0)) for n, v in found.items()})
-        return {n: v / most[n] if most[n] > 0 else 0.0 for n, v in found.items()}
-
-    return look
+    names = now.world.parameters
+    models = {n: v for n, v in now.trained.states.items() if n in names}
+    layers = list(layer_divergence(models).values())
+    ends = {"first": layers[0], "last": layers[-1]}
+    found = layer_divergence(models, by="part") | ends
+    most.update({n: max(v, most.get(n, 0.0)) for n, v in found.items()})
+    return {n: v / most[n] if most[n] > 0 else 0.0 for n, v in found.items()}
 
 
 def deltas(now: Round) -> Numbers:
@@ -183,48 +179,51 @@ def coalitions(now: Round) -> Numbers:
     return {"number": float(len(sizes)), "largest": float(max(sizes))}
 
 
-def _of(observer: Observer) -> Callable[[], Observer]:
-    return lambda: observer
-
-
-OBSERVERS: dict[str, Callable[[], Observer]] = {
-    "classes": _of(classes),
-    "clients": _of(clients),
-    "common": _of(common),
-    "updates": _of(updates),
-    "shares": _of(shares),
-    "holdings": _of(holdings),
-    "model": _of(model),
-    "drift": _of(drift),
-    "local": _of(probes.local),
-    "mixture": _of(probes.mixture),
-    "triangle": _of(probes.triangle),
-    "shrunk": _of(probes.shrunk),
-    "curvature": _of(probes.curvature),
+OBSERVERS: dict[str, Observer] = {
+    "classes": classes,
+    "clients": clients,
+    "common": common,
+    "updates": updates,
+    "shares": shares,
+    "holdings": holdings,
+    "model": model,
+    "drift": drift,
+    "local": probes.local,
+    "mixture": probes.mixture,
+    "triangle": probes.triangle,
+    "shrunk": probes.shrunk,
+    "curvature": probes.curvature,
+    "deltas": deltas,
+    "coalitions": coalitions,
+}
+REMEMBERING: dict[str, Callable[[Round, Memory], Numbers]] = {
     "favour": probes.favour,
     "fading": fading,
-    "deltas": _of(deltas),
-    "coalitions": _of(coalitions),
 }
 
 
 def check_name(name: str) -> None:
     """Refuse a column "observer.number" of an observer that there is not."""
     observer, dot, _ = name.partition(".")
-    known = ", ".join(OBSERVERS)
-    require(not dot or observer in OBSERVERS, f"no observer {observer!r}: {known}")
+    every = OBSERVERS | REMEMBERING
+    known = ", ".join(every)
+    require(not dot or observer in every, f"no observer {observer!r}: {known}")
 
 
-def watching(columns: Iterable[str]) -> Observer:
-    """All that has to be looked at for these columns, as one observer of one run."""
-    names = sorted({c.partition(".")[0] for c in columns if "." in c})
-    made = {name: OBSERVERS[name]() for name in names}
+class Watching:
+    """All that has to be looked at for some columns, as one observer of one run."""
 
-    def observe(now: Round) -> Numbers:
-        return _named({name: look(now) for name, look in made.items()})
+    def __init__(self, columns: Iterable[str]):
+        self.names = sorted({c.partition(".")[0] for c in columns if "." in c})
+        self.memory: dict[str, Memory] = {n: {} for n in self.names if n in REMEMBERING}
 
-    return observe
-
-
-def _named(found: Mapping[str, Numbers]) -> Numbers:
-    return {f"{a}.{b}": v for a, numbers in found.items() for b, v in numbers.items()}
+    def __call__(self, now: Round) -> Numbers:
+        found: dict[str, Numbers] = {}
+        for name in self.names:
+            if name in REMEMBERING:
+                memory = dict(self.memory[name])  # the one of before stays as it was
+                found[name] = REMEMBERING[name](now, memory)
+                self.memory[name] = memory
+            else:
+                found[name] = OBSERVERS[name](now)
+        return {f"{a}.{b}": v for a, each in found.items() for b, v in each.items()}

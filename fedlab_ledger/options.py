@@ -8,6 +8,7 @@ from fedlab_core.arguments import Count, Seed, Within
 from fedlab_core.arguments.line import option
 from fedlab_ledger.cells import SCALES
 from fedlab_ledger.cluster import MANY
+from fedlab_ledger.under_way import OFTEN
 
 USUAL = "results/ledger"  # where results are, unless --ledger names a folder
 LONGEST = 10**9  # seconds of a budget: thirty years
@@ -63,12 +64,16 @@ def add_verbs(verbs) -> None:
 def _add_run(verbs) -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="measure a table, or what is missing of it")
     add = run.add_argument
-    add("table", nargs="+", help="feddisco/table1, or feddisco for all of a paper's")
+    add("table", nargs="*", help="feddisco/table1, or feddisco for all of a paper's")
+    text = "instead of tables: a file with a line `table | row | column` each, in order"
+    add("--queue", metavar="FILE", help=text)
     add("--scale", choices=SCALES, default="tiny", help="how large (tiny)")
     usual = [0, 1, 2]
     add("--seeds", type=SEED, nargs="+", default=usual, metavar="S", help="(0 1 2)")
     text = "begin nothing that ends later: 90s, 20m, 2h"
     add("--budget", type=budget, metavar="TIME", help=text)
+    text = "a job under way keeps its place so often, and goes on from there (5m)"
+    add("--keep", type=budget, default=OFTEN, metavar="TIME", help=text)
     add("--device", default="cpu", help="cpu or cuda (cpu)")
     add("--row", help="only this row, or the rows whose name contains this")
     add("--column", help="only this column, or those whose name contains this")

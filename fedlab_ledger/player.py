@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import torch
 from fedlab_core.arguments import Device, NotNegative, checked
 from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError
+from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.history import History, Round, Run
 from fedlab_core.rounds.play import run_all
 from fedlab_core.tree import is_finite
@@ -27,12 +28,14 @@ from fedlab_ledger.build import run_of
 from fedlab_ledger.cells import Cell, Setting
 from fedlab_ledger.lines import SCHEMA, Line
 from fedlab_ledger.measures import column, column_of, measure, seen
-from fedlab_ledger.observers import watching
+from fedlab_ledger.observers import Watching
 from fedlab_ledger.store import Store
 from fedlab_ledger.turns import PAUSE, sharing
+from fedlab_ledger.under_way import OFTEN, UnderWay
 from fedlab_ledger.work import Job
 
-Tick = Callable[[], object]
+# Told of each round of a job; of one that was played before, without its numbers.
+Tick = Callable[[Job, Round | None], object]
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Played:
 # What was trained last, by setting, seeds and what was watched: a run that several
 # jobs compare with is trained once.
 Recent = dict[tuple, Played]
+# Where the runs of a job's setting, watched for some columns, keep their place.
+Places = Callable[[Job, Setting, Sequence[str]], Checkpoint]
 _RECENT = 4
 
 
@@ -56,9 +61,10 @@ def play(
     device: Device = "cpu",
     tick: Tick | None = None,
     recent: Recent | None = None,
+    places: Places | None = None,
 ) -> list[Line]:
     """Train a job's settings; one line for each of its cells and seeds."""
-    return trained(job, str(device), tick, recent)[0]
+    return trained(job, str(device), tick, recent, places)[0]
 
 
 def trained(
@@ -66,6 +72,7 @@ def trained(
     device: str = "cpu",
     tick: Tick | None = None,
     recent: Recent | None = None,
+    places: Places | None = None,
 ) -> tuple[list[Line], list[Run], list[History]]:
     """As `play`, with the runs of the job's own setting, and what came of them.
 
@@ -78,13 +85,15 @@ def trained(
     for s in job.settings:
         at = (s.key, job.seeds, tuple(sorted(set(columns))), device)
         if at not in recent:
-            both.append(_played(s, job.seeds, columns, device, tick))
+            told = partial(tick, job) if tick else None
+            place = places(job, s, columns) if places else None
+            both.append(_played(s, job.seeds, columns, device, told, place))
             recent[at] = replace(both[-1], runs=[])  # whose worlds are large
         else:
             both.append(recent[at])
             if tick:
                 for _ in range(len(job.seeds) * s.rounds):
-                    tick()
+                    tick(job, None)
         while len(recent) > _RECENT:
             del recent[next(iter(recent))]
     own, *others = both
@@ -103,23 +112,31 @@ def _played(
     seeds: Sequence[int],
     columns: Sequence[str],
     device: str,
-    tick: Tick | None,
+    tick: Callable[[Round | None], object] | None,
+    place: Checkpoint | None = None,
 ) -> Played:
-    def observer() -> Callable[[Round], dict]:
-        look = watching(columns)
-
-        def observe(now: Round) -> dict:
-            if tick:
-                tick()
-            over = bool(columns) and not is_finite(now.after)  # nothing is to be seen
-            return {} if over else look(now)
-
-        return observe
-
-    runs = [run_of(s, seed, device, observer()) for seed in seeds]
+    runs = [run_of(s, seed, device, _Looking(columns, tick)) for seed in seeds]
     begun = time.perf_counter()
-    histories = run_all(runs, progress=False)
-    return Played(runs, histories, (time.perf_counter() - begun) / len(runs))
+    histories = run_all(runs, progress=False, checkpoint=place)
+    spent = time.perf_counter() - begun + (place.spent if place else 0.0)
+    return Played(runs, histories, spent / len(runs))
+
+
+class _Looking(Watching):
+    """Observes a run for its columns, and tells of every round."""
+
+    def __init__(
+        self, columns: Sequence[str], tick: Callable[[Round | None], object] | None
+    ):
+        super().__init__(columns)
+        self.tick, self.told = tick, 0
+
+    def __call__(self, now: Round) -> dict:
+        while self.tick and self.told < now.number:
+            self.told += 1
+            self.tick(now if self.told == now.number else None)
+        over = bool(self.names) and not is_finite(now.after)  # nothing is to be seen
+        return {} if over else super().__call__(now)
 
 
 def _line(
@@ -141,6 +158,17 @@ def _about(device: str, seconds: float) -> dict[str, Any]:
     about = {"seconds": round(seconds, 3), "device": kind, "torch": torch.__version__}
     threads = torch.get_num_threads()
     return about | {"threads": threads, "commit": commit(), "date": now}
+
+
+def _made_by(device: str) -> dict[str, Any]:
+    """What a run is made by, beside its setting and seeds: that of its lines."""
+    names = ("device", "torch", "threads", "commit")
+    return {name: v for name, v in _about(device, 0.0).items() if name in names}
+
+
+def _dirty() -> bool:
+    """Whether nobody can tell from the commit what the files are."""
+    return commit().endswith("+")
 
 
 def _processor() -> str:
@@ -183,15 +211,26 @@ def play_all(
     budget: NotNegative | None = None,
     tick: Tick | None = None,
     clock: Callable[[], float] = time.monotonic,
+    every: NotNegative = OFTEN,
+    say: Callable[[str], object] | None = None,
 ) -> Iterator[tuple[Job, list[Line] | str]]:
     """Play one job after another; gives the lines that are on the disk, or a refusal.
 
     With a `budget` in seconds, no job is begun that would outlast it at the pace of
     those before it. A job that cannot be played is refused, and the next one begun. One
-    that another player has finished meanwhile is given without lines.
+    that another player has finished meanwhile is given without lines. A job under way
+    keeps its place `every` so many seconds, and goes on there if something ends it;
+    `say` is told where one cannot.
     """
     begun, rounds, recent = clock(), 0, Recent()
+    under_way, used = UnderWay(store.folder, every, _made_by(str(device))), []
+
+    def places(job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:
+        used.append(under_way.of(job, s, columns))
+        return used[-1]
+
     with sharing(waiting, store) as turns:
+        under_way.tidy(turns.found())
         while turns.left:
             turn = turns.next()
             spent = clock() - begun
@@ -203,12 +242,19 @@ def play_all(
                 time.sleep(PAUSE)
                 continue
             try:
-                lines = play(turn.job, device, tick, recent) if turn.job.cells else []
+                how = (device, tick, recent, None if _dirty() else places)
+                lines = play(turn.job, *how) if turn.job.cells else []
             except Exception as error:  # of one job's: the others go on
+                used.clear()
                 turns.over(turn)
                 yield turn.claimed, why_not(error)
                 continue
             lines = turns.keep(turn, lines)
+            for refused in filter(None, (place.refused for place in used)):
+                if say:
+                    say(refused)
+            under_way.over(used)
+            used.clear()
             turns.over(turn)
             rounds += turn.job.rounds
             yield turn.claimed, lines

@@ -3,6 +3,7 @@ loss bends, and whom weights that are learnt favour."""
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from fedlab_core.tree import take
 
 Numbers = dict[str, float]
 Observer = Callable[[Round], Numbers]
+Memory = dict[str, Any]  # what an observer remembers of the rounds before
 
 _FACTORS = np.linspace(0.9, 1.1, 21)  # what the final model is multiplied by
 _SAMPLES = 1000  # of the test set, to find the curvature
@@ -113,17 +115,12 @@ def curvature(now: Round) -> Numbers:
     return {"top": found.top, "ratio": found.ratio}
 
 
-def favour() -> Observer:
+def favour(now: Round, memory: Memory) -> Numbers:
     """Whom the weights of all rounds so far favour: Pearson's r with size, balance.
 
     Paper: FedLAW Table 11.
     """
-    total: list[Tensor] = []
-
-    def observe(now: Round) -> Numbers:
-        if not total:
-            total.append(torch.zeros(len(now.world), dtype=torch.float64))
-        total[0].index_add_(0, torch.tensor(now.ids), learnt(now))
-        return weight_correlations(total[0], now.world.counts)
-
-    return observe
+    none = torch.zeros(len(now.world), dtype=torch.float64)
+    before = memory.get("total", none)
+    memory["total"] = before.index_add(0, torch.tensor(now.ids), learnt(now))
+    return weight_correlations(memory["total"], now.world.counts)

@@ -98,9 +98,13 @@ class Turns:
             self.left.append(job)
         return None
 
+    def found(self) -> Found:
+        """What is stored by now."""
+        return self.store.read(new=True, known=self.known)
+
     def _turn(self, job: Job) -> Turn:
         """A job without cells, if others have done it all."""
-        found = self.store.read(new=True, known=self.known)
+        found = self.found()
         lacks = [set(job.seeds) - found.of(c.key(job.scale)).keys() for c in job.cells]
         cells = tuple(c for c, n in zip(job.cells, lacks, strict=True) if n)
         seeds = tuple(seed for seed in job.seeds if any(seed in n for n in lacks))

@@ -237,7 +237,8 @@ def test_the_core_is_small_and_its_root_holds_six_files():
     at_root = [p for p in (ROOT / "fedlab_core").glob("*.py")]
     assert len(at_root) <= 6, sorted(p.name for p in at_root)
     lines = sum(_length(name) for name in CORE)
-    assert lines <= 12_600  # 1,000 of them hold what is passed to what is promised
+    # 1,000 of them hold what is passed to what is promised, 200 keep a run's place
+    assert lines <= 12_800
 
 
 def _length(name: str) -> int:

@@ -107,7 +107,7 @@ def test_an_option_given_twice_is_refused_or_both_count(here, capsys, verb, name
     action = VERBS[verb]._option_string_actions[name]
     if action.nargs == 0 or name == "--set":
         return  # a switch says the same twice; --set may be given for other names
-    sound = {"--momentum": "0", "--budget": "1s"}.get(name, "1")
+    sound = {"--momentum": "0", "--budget": "1s", "--keep": "1s"}.get(name, "1")
     value = next(iter(action.choices)) if action.choices else sound
     words = [*line(verb, name, str(value)), f"{name}={value}"]
     code, err = answer(words, capsys)

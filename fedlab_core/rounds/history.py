@@ -69,7 +69,8 @@ class Run:
 
     `participants` clients are drawn each round (all by default) from the seed alone, so
     that every method meets the same ones. `observe` adds columns to the history, of
-    names that a round does not have itself: it is called each round with a `Round`.
+    names that a round does not have itself: it is called each round with a `Round`. One
+    that remembers something has it in a dict `memory`, which a checkpoint keeps.
     """
 
     world: World
@@ -113,6 +114,7 @@ class Round:
     uploads: Tree  # what they sent besides models, with a client axis
     servers: list[ServerState]  # what they go on with
     personal: Tree | None = None  # clients' own models that were judged, if there are
+    row: dict = field(default_factory=dict)  # what the history has of the round so far
 
 
 def draw_participants(

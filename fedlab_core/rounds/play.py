@@ -14,10 +14,11 @@ from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Trained, train
 from fedlab_core.engine.batching import blank, merge
 from fedlab_core.engine.cohort import Engine, Precision
+from fedlab_core.rounds.checkpoint import Checkpoint, Place, gone_on, place_of
 from fedlab_core.rounds.history import History, Run, TrainRequest
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.promises import during
-from fedlab_core.rounds.simulation import simulate
+from fedlab_core.rounds.simulation import Requests, Simulation
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, concat
 
@@ -29,32 +30,66 @@ def run_all(
     engine: Engine = "auto",
     precision: Precision = "float32",
     progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[History]:
     """Play several runs side by side; those that can share a cohort train as one.
 
     Runs share a cohort when they use the same kind of model and images, and methods
     that differ, for a client, in nothing but the learning rate and its rule's numbers.
     `engine` and `precision` are those of `train`. A progress bar counts rounds;
-    `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it.
+    `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it. With
+    a `checkpoint` the runs go on from where they were when something ended them.
     """
     pools = _pools([run.world for run in runs])
-    simulations = [simulate(run) for run in runs]
-    wanted = {i: next(simulation) for i, simulation in enumerate(simulations)}
-    done: dict[int, History] = {}
+    simulations = _simulations(runs, checkpoint)
+    places = [place_of(s) for s in simulations] if checkpoint else []
+    playing = [_playing(i, s, places) for i, s in enumerate(simulations)]
+    wanted: dict[int, TrainRequest] = {}
     how = {"engine": engine, "precision": precision, "kept": {}}
     quiet = os.environ.get("FEDLAB_PROGRESS") == "0" or None  # None: tqdm sees itself
     hide = quiet if progress is None else not progress
     with tqdm(total=sum(r.rounds for r in runs), disable=hide, unit="round") as bar:
+        bar.update(sum(simulation.played for simulation in simulations))
+        for i, play in enumerate(playing):
+            asked = next(play, None)  # None: it was over when its place was kept
+            if asked is not None:
+                wanted[i] = asked
         while wanted:
             answers = _train_all(runs, pools, wanted, how)
             for i in list(wanted):
                 bar.update(wanted[i].counts)
                 try:
-                    wanted[i] = simulations[i].send(answers[i])
-                except StopIteration as end:
-                    done[i] = end.value
+                    wanted[i] = playing[i].send(answers[i])
+                except StopIteration:
                     del wanted[i]
-    return [done[i] for i in range(len(runs))]
+            if checkpoint and checkpoint.due:
+                checkpoint.keep(_names(runs), places)
+    return [simulation.history for simulation in simulations]
+
+
+def _simulations(
+    runs: Sequence[Run], checkpoint: Checkpoint | None
+) -> list[Simulation]:
+    """The runs, begun anew or where the checkpoint has them."""
+    places = checkpoint.load(_names(runs)) if checkpoint else None
+    if places is None:
+        return [Simulation(run) for run in runs]
+    return [gone_on(run, place) for run, place in zip(runs, places, strict=True)]
+
+
+def _playing(i: int, simulation: Simulation, places: list[Place]) -> Requests:
+    """A simulation, with its place noted after every round if places are."""
+
+    def note() -> None:
+        if places:
+            places[i] = place_of(simulation)
+
+    return simulation.play(note)
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """What tells runs apart that a checkpoint can know."""
+    return [f"{run.method.name}, seed {run.seed}, {run.rounds} rounds" for run in runs]
 
 
 @checked
@@ -62,7 +97,7 @@ def federate(
     world: World, method: Method, rounds: Count = 20, seed: Seed = 0, **options
 ) -> History:
     """Play one method for some rounds; `options` are those of `Run` and `run_all`."""
-    names = ("engine", "precision", "progress")
+    names = ("engine", "precision", "progress", "checkpoint")
     how = {k: options.pop(k) for k in names if k in options}
     return run_all([Run(world, method, rounds, seed, **options)], **how)[0]
 

@@ -1,11 +1,11 @@
 """The round loop: a method in a world, round by round.
 
 The first page of `fedlab_core` draws one round, file by file.
-`simulate` yields what it wants trained and is sent what came of it, so that `play` can
-train the clients of many runs side by side.
+A simulation yields what it wants trained and is sent what came of it, so that `play`
+can train the clients of many runs side by side.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import numpy as np
 import torch
@@ -38,34 +38,42 @@ from fedlab_core.tree import Tree, as_slice, count, is_finite, nest, repeat, sta
 Requests = Generator[TrainRequest, Trained, None]
 
 
-def simulate(run: Run) -> Generator[TrainRequest, Trained, History]:
-    """The round loop: yields what it wants trained, and is sent the trained cohort."""
-    simulation = _Simulation(run)
-    for t in range(run.rounds):
-        with during(f"round {t + 1} of {run.method.name}"):
-            yield from simulation.round(t)
-        if simulation.history.diverged:
-            break
-    return simulation.history
+class Simulation:
+    """One run under way: the groups' models, and what everyone remembers.
 
+    Where it does not `begin`, who made it has to say where the run is.
+    """
 
-class _Simulation:
-    """One run under way: the groups' models, and what everyone remembers."""
-
-    def __init__(self, run: Run):
+    def __init__(self, run: Run, begin: bool = True):
         self.run, self.world, self.method = run, run.world, run.method
-        w, groups = run.world, run.method.groups
+        waits = "cpu" if run.keep == "host" else run.world.x.device
+        self.kept, self.own_models = ClientStates(waits), ClientStates(waits)
+        exchange = run.method.rule.exchange
+        self.reports = Reports(run.world, exchange) if exchange else None
+        self.history = History(run.method.name, run.seed)
+        self.first = self._first(0)
+        if begin:
+            self._begin()
+
+    def _begin(self) -> None:
+        run, w, groups = self.run, self.world, self.method.groups
         self.group_of = groups_of(groups.begin(w, run.seed), groups.name, len(w))
         begun = max(groups.models or 0, max(self.group_of) + 1)
         firsts = [self._first(g if groups.models else 0) for g in range(begun)]
-        self.first = firsts[0]
         self.servers = [run.method.server.begin(m, w.view) for m in firsts]
-        waits = "cpu" if run.keep == "host" else w.x.device
-        self.kept, self.own_models = ClientStates(waits), ClientStates(waits)
-        exchange = run.method.rule.exchange
-        self.reports = Reports(w, exchange) if exchange else None
-        self.history = History(run.method.name, run.seed)
         self.bytes = 4 * run.method.weigh.scalars * len(w)
+
+    @property
+    def played(self) -> int:
+        """How many rounds are over."""
+        return len(self.history.rows)
+
+    def play(self, after: Callable[[], object] = lambda: None) -> Requests:
+        """The round loop; `after` is called after every round."""
+        while self.played < self.run.rounds and not self.history.diverged:
+            with during(f"round {self.played + 1} of {self.method.name}"):
+                yield from self.round(self.played)
+            after()
 
     def _first(self, g: int) -> Tree:
         """The model that group g begins from."""
@@ -140,6 +148,7 @@ class _Simulation:
                 uploads=uploads,
                 servers=list(self.servers),
                 personal=personal,
+                row=dict(row),
             )
             said, own = run.observe(seen), dict.fromkeys((*row, *OWN))
             good = isinstance(said, dict)

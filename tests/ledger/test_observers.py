@@ -15,7 +15,7 @@ from fedlab_ledger.again import verify
 from fedlab_ledger.build import run_of
 from fedlab_ledger.lines import Found, check_line
 from fedlab_ledger.measures import check_metric, column, measure
-from fedlab_ledger.observers import OBSERVERS, watching
+from fedlab_ledger.observers import OBSERVERS, Watching
 
 TINY = Setting(
     "letters",
@@ -158,7 +158,7 @@ def round_of(**more) -> Any:
 
 
 def seen(name: str, **more) -> dict[str, float]:
-    return watching([f"{name}.all"])(round_of(**more))
+    return Watching([f"{name}.all"])(round_of(**more))
 
 
 def test_classes_by_how_frequent_they_are():
@@ -215,7 +215,7 @@ def test_every_observer_sees_numbers_of_a_real_round(name):
     setting = replace(
         TINY, method="rfedavg-plus", scenario={"clients": 3, "alpha": 5.0}
     )
-    look = watching([f"{name}.x"])
+    look = Watching([f"{name}.x"])
     run = run_of(setting, 0, observe=look)
     (h,) = fl.run_all([run], progress=False)
     mine = {n: v for n, v in h.rows[-1].items() if n.startswith(f"{name}.")}
@@ -227,7 +227,7 @@ def test_every_observer_sees_numbers_of_a_real_round(name):
 
 def test_favour_sums_the_weights_of_all_rounds():
     """Two rounds of two clients each; client 3 was never there."""
-    look = watching(["favour.size"])
+    look = Watching(["favour.size"])
     first = round_of(ids=[0, 1], weights=[torch.tensor([0.9, 0.1])])
     second = round_of(ids=[0, 2], weights=[torch.tensor([0.7, 0.3])])
     look(first)
@@ -262,7 +262,7 @@ def test_the_mixture_of_two_clients_of_like_size():
     """
     models = {"weight": torch.tensor([3.0, -1.0, 9.0])}
     now = line_world(trained=SimpleNamespace(states=models))
-    found = watching(["mixture.best"])(now)
+    found = Watching(["mixture.best"])(now)
     assert found["mixture.best"] == pytest.approx(0.3)
     assert found["mixture.gain"] == 0  # at one half, w = 1 is as good
 
@@ -270,7 +270,7 @@ def test_the_mixture_of_two_clients_of_like_size():
 def test_the_clients_accuracy_beside_size_and_balance():
     models = {"weight": torch.tensor([3.0, -1.0, 9.0])}
     now = line_world(trained=SimpleNamespace(states=models))
-    found = watching(["local.size"])(now)
+    found = Watching(["local.size"])(now)
     right, size = [0.75, 0.25, 0.75], [6, 6, 100]
     assert found["local.size"] == pytest.approx(np.corrcoef(right, size)[0, 1])
     away = [0, np.hypot(0.5, 0.5), np.hypot(0.4, 0.4)]
@@ -286,18 +286,18 @@ def test_the_triangle_of_three_clients():
     now = line_world(
         trained=SimpleNamespace(states=models), weights=weights, scores=scores
     )
-    found = watching(["triangle.away"])(now)
+    found = Watching(["triangle.away"])(now)
     assert found["triangle.first"] == 0 and found["triangle.away"] == 0.75
     x = np.array([1.0, 2.0, 3.0, -1.0])
     loss = np.log1p(np.exp(-2 * 0.1 * x)).mean()
     assert found["triangle.less"] == pytest.approx(5 - loss, abs=1e-6)
-    assert watching(["triangle.away"])(line_world(scores=None)) == {}
+    assert Watching(["triangle.away"])(line_world(scores=None)) == {}
 
 
 def test_what_shrinking_the_model_costs():
     """At w = 1 the loss still falls, unless all is right: 1.1 is the best factor."""
     now = line_world(after={"weight": torch.tensor([0.1])})
-    found = watching(["shrunk.best"])(now)
+    found = Watching(["shrunk.best"])(now)
     x = np.array([1.0, 2.0, 3.0, -1.0])
     small, one = (np.log1p(np.exp(-2 * w * x)).mean() for w in (0.09, 0.1))
     assert found["shrunk.best"] == pytest.approx(1.1)
@@ -305,5 +305,5 @@ def test_what_shrinking_the_model_costs():
 
 
 def test_curvature_is_looked_at_now_and_then():
-    look = watching(["curvature.top"])
+    look = Watching(["curvature.top"])
     assert look(line_world(number=3)) == {} and look(line_world(number=11)) == {}

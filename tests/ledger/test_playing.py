@@ -99,7 +99,7 @@ def test_missing_data_are_refused_and_the_next_cell_is_played(tmp_path):
     bad = lettered(replace(TINY, local={"lr": -1.0}), row="bad")
     ticks = []
     waiting = jobs([bad, lettered()], "tiny", (0,), Found())
-    said = list(play_all(waiting, Store(tmp_path), tick=lambda: ticks.append(1)))
+    said = list(play_all(waiting, Store(tmp_path), tick=lambda *_: ticks.append(1)))
     assert isinstance(said[0][1], str) and "lr must be" in said[0][1]
     assert isinstance(said[1][1], list) and len(ticks) == 2
 
@@ -142,7 +142,7 @@ def test_a_run_that_several_cells_compare_with_is_trained_once(tmp_path, monkeyp
         return fl.run_all(runs, **more)
 
     monkeypatch.setattr(player, "run_all", counted)
-    played = play_all(waiting, Store(tmp_path), tick=lambda: ticks.append(1))
+    played = play_all(waiting, Store(tmp_path), tick=lambda *_: ticks.append(1))
     lines = [line for _, found in played for line in found]
     assert trained == [["Local", "Local"], ["FedAvg", "FedAvg"]]
     assert len(ticks) == sum(job.rounds for job in waiting)  # the bar gets to its end

@@ -11,7 +11,7 @@ import fedlab_core as fl
 from fedlab_core import Run
 from fedlab_core.engine import train
 from fedlab_core.errors import InputError
-from fedlab_core.rounds.simulation import _Simulation
+from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.tree import stack, subtree
 from tests.methods.plainly import LOCAL, agree, differ, judged, played, setting
 from tests.reference import personal as plain
@@ -80,7 +80,7 @@ def test_ditto(small_world):
 
 def own_models_of(run):
     """What clients keep beside the group's model when a run is over."""
-    w, simulation = run.world, _Simulation(run)
+    w, simulation = run.world, Simulation(run)
     for t in range(run.rounds):
         play = simulation.round(t)
         ask = next(play)

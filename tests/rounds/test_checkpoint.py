@@ -1,0 +1,184 @@
+"""Runs that go on where they were: the same bits as those that nothing ended."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import fedlab_core as fl
+from fedlab_core import METHODS, Proxy, Run, World, run_all
+from fedlab_core.rounds.checkpoint import Checkpoint
+from fedlab_core.rounds.history import Round
+from tests.methods.plainly import LOCAL
+from tests.methods.test_all import BRIEF
+
+ROUNDS, CUT = 5, 3
+
+
+class Ended(Exception):
+    """Stands for whatever ends a process."""
+
+
+@pytest.fixture(scope="module")
+def furnished(small_data) -> World:
+    who = fl.dirichlet(small_data.y_train, 6, 0.5, seed=1)
+    make = fl.build("mlp", small_data.shape, 10, hidden=(16,))
+    return fl.world(small_data, who, make, proxy=Proxy(3))
+
+
+class Watch:
+    """An observer that remembers what it has seen, and may end the run in a round."""
+
+    def __init__(self, ends: int | None = None):
+        self.ends, self.memory = ends, {}
+
+    def __call__(self, now: Round) -> dict:
+        if now.number == self.ends:
+            raise Ended
+        self.memory["sum"] = self.memory.get("sum", 0.0) + float(now.trained.loss.sum())
+        return {"sum": self.memory["sum"]}
+
+
+def runs(w: World, method: fl.Method, ends: int | None = None) -> list[Run]:
+    return [Run(w, method, ROUNDS, k, 3, observe=Watch(ends)) for k in (3, 4)]
+
+
+def same(one: list, other: list) -> None:
+    for a, b in zip(one, other, strict=True):
+        assert a.rows == b.rows and a.group_of == b.group_of
+        assert a.states.keys() == b.states.keys()
+        assert all(torch.equal(a.states[n], b.states[n]) for n in a.states)
+
+
+def cut(w: World, method: fl.Method, path: Path, **how) -> Checkpoint:
+    """Runs that end in round `CUT`, with what they kept of the rounds before."""
+    kept = Checkpoint(path, "these", every=0.0)
+    with pytest.raises(Ended):
+        run_all(runs(w, method, CUT), checkpoint=kept, **how)
+    return Checkpoint(path, "these", every=0.0)
+
+
+@pytest.mark.parametrize("engine", ["stacked", "looped"])
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_goes_on_bit_for_bit(furnished, tmp_path, name, engine):
+    method = METHODS[name](LOCAL, **BRIEF.get(name, {}))
+    whole = run_all(runs(furnished, method), engine=engine)
+    kept = cut(furnished, method, tmp_path / "c", engine=engine)
+    found = run_all(runs(furnished, method), engine=engine, checkpoint=kept)
+    same(found, whole)
+    assert kept.refused == "" and kept.spent > 0
+
+
+def test_only_what_was_left_is_played(furnished, tmp_path):
+    kept = cut(furnished, fl.fedavg(LOCAL), tmp_path / "c")
+    numbers = []
+
+    class Noting(Watch):
+        def __call__(self, now: Round) -> dict:
+            numbers.append(now.number)
+            return super().__call__(now)
+
+    left = [replace(r, observe=Noting()) for r in runs(furnished, fl.fedavg(LOCAL))]
+    run_all(left, checkpoint=kept)
+    assert numbers == sorted(numbers) == [CUT, CUT, CUT + 1, CUT + 1, ROUNDS, ROUNDS]
+
+
+def test_own_tests_lists_of_groups_and_momentum_go_on(small_data, tmp_path):
+    local = fl.Training(lr=0.05, batch_size=16, momentum=0.9, keep_velocity=True)
+    who = fl.dirichlet(small_data.y_train, 6, 0.5, seed=1)
+    make = fl.build("mlp", small_data.shape, 10, hidden=(16,))
+    own = [np.arange(k, 60, 6) for k in range(6)]
+    w = fl.world(small_data, who, make, tests=own)
+    for method in (fl.fedavg(local), fl.cfl(local), fl.ditto(local)):
+        whole = run_all(runs(w, method))
+        found = run_all(
+            runs(w, method), checkpoint=cut(w, method, tmp_path / method.name)
+        )
+        same(found, whole)
+        once_more = run_all(runs(w, method), checkpoint=Checkpoint(tmp_path / "c"))
+        kept = Checkpoint(tmp_path / "d", every=0.0)
+        run_all(runs(w, method), checkpoint=kept)
+        over = run_all(runs(w, method), checkpoint=Checkpoint(tmp_path / "d"))
+        for several in (found, once_more, over):
+            for a, b in zip(several, whole, strict=True):
+                assert a.clients is not None and b.clients is not None
+                assert (a.clients == b.clients).all()
+
+
+def test_a_run_that_is_over_stays_over(furnished, tmp_path):
+    """One diverges in its first round; the other goes on alone."""
+    wild = fl.fedavg(replace(LOCAL, lr=1e9), name="wild")
+
+    def both(ends: int | None = None) -> list[Run]:
+        tame = Run(furnished, fl.fedavg(LOCAL), ROUNDS, 3, 3, observe=Watch(ends))
+        return [Run(furnished, wild, ROUNDS, 3, 3), tame]
+
+    whole = run_all(both())
+    assert whole[0].diverged and not whole[1].diverged
+    with pytest.raises(Ended):
+        run_all(both(CUT), checkpoint=Checkpoint(tmp_path / "c", every=0.0))
+    found = run_all(both(), checkpoint=Checkpoint(tmp_path / "c"))
+    assert [h.diverged_at for h in found] == [h.diverged_at for h in whole]
+    assert found[1].rows == whole[1].rows
+
+
+def test_runs_that_are_done_are_not_played_again(furnished, tmp_path):
+    kept = Checkpoint(tmp_path / "c", every=0.0)
+    whole = run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=kept)
+    ends = runs(furnished, fl.fedavg(LOCAL), ends=ROUNDS)
+    with pytest.raises(Ended):
+        run_all(ends)
+    again = Checkpoint(tmp_path / "c")
+    left = run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=again)
+    same(left, whole)
+    again.remove()
+    again.remove()
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_kept_as_often_as_asked(furnished, tmp_path):
+    kept = Checkpoint(tmp_path / "c", every=3600.0)
+    run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=kept)
+    assert not list(tmp_path.iterdir())
+
+
+def spoiled(path: Path, how: str) -> None:
+    """A checkpoint that is not what it should be."""
+    if how == "cut short":
+        path.write_bytes(path.read_bytes()[:-100])
+    elif how == "no head":
+        save_file(load_file(path), path)
+    elif how == "another's":
+        save_file({"x": torch.zeros(1)}, path, {"fedlab": json.dumps([1])})
+    elif how == "text":
+        path.write_text("hello")
+    else:
+        path.unlink()
+        path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "how", ["cut short", "no head", "another's", "text", "a folder"]
+)
+def test_what_cannot_be_read_is_not_gone_on_from(furnished, tmp_path, how):
+    method = fl.fedavg(LOCAL)
+    kept = cut(furnished, method, tmp_path / "c")
+    spoiled(tmp_path / "c", how)
+    kept.every = 3600.0
+    found = run_all(runs(furnished, method), checkpoint=kept)
+    same(found, run_all(runs(furnished, method)))
+    assert "is not gone on from" in kept.refused and kept.spent == 0.0
+
+
+def test_of_other_runs_nothing_is_taken(furnished, tmp_path):
+    cut(furnished, fl.fedavg(LOCAL), tmp_path / "c")
+    for kept, method in (
+        (Checkpoint(tmp_path / "c", "others"), fl.fedavg(LOCAL)),
+        (Checkpoint(tmp_path / "c", "these"), fl.feddisco(LOCAL)),
+    ):
+        run_all(runs(furnished, method), checkpoint=kept)
+        assert "it is about other runs" in kept.refused
