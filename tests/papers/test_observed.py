@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from fedlab_ledger.observers import watching
+from fedlab_ledger.observers import Watching
 
 
 def trained(low: float, high: float) -> Any:
@@ -19,7 +19,7 @@ def trained(low: float, high: float) -> Any:
 
 
 def test_fading_is_over_the_largest_so_far():
-    look = watching(["fading.first"])
+    look = Watching(["fading.first"])
     assert look(trained(4, 1)) == pytest.approx(dict.fromkeys(NAMES, 1.0))
     lower = look(trained(1, 2))
     assert lower["fading.first"] == lower["fading.features"] == pytest.approx(0.25)
@@ -32,7 +32,7 @@ NAMES = [f"fading.{part}" for part in ("first", "last", "features", "head")]
 
 
 def test_every_run_fades_from_its_own_peak():
-    one, other = (watching(["fading.head"]) for _ in range(2))
+    one, other = (Watching(["fading.head"]) for _ in range(2))
     one(trained(1, 8))
     assert other(trained(1, 2))["fading.head"] == pytest.approx(1)
 
@@ -43,14 +43,14 @@ def a_round(**seen) -> Any:
 
 
 def test_bytes_of_mean_features_are_of_four_a_number():
-    look = watching(["deltas.all"])
+    look = Watching(["deltas.all"])
     seen = look(a_round(uploads={"delta": torch.zeros(20, 512)}))
     assert seen == {"deltas.all": 20 * 512 * 4, "deltas.one": 512 * 4}
     assert look(a_round(uploads={})) == {}
 
 
 def test_coalitions_are_counted():
-    look = watching(["coalitions.number"])
+    look = Watching(["coalitions.number"])
     seen = look(a_round(group_of=[0, 0, 3, 1, 3, 3]))
     assert seen == {"coalitions.number": 3, "coalitions.largest": 3}
 
@@ -73,7 +73,7 @@ def test_common_accuracy_is_that_of_the_models_that_clients_are_given():
         common=torch.arange(3),
     )
     yes, no = [[0.0], [1.0]], [[1.0], [0.0]]
-    look = watching(["common.accuracy"])
+    look = Watching(["common.accuracy"])
     seen = a_round(
         world=world, personal=None, after={"weight": torch.tensor([yes, no])}
     )
