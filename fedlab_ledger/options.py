@@ -72,7 +72,9 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     add("--seeds", type=SEED, nargs="+", default=usual, metavar="S", help="(0 1 2)")
     text = "begin nothing that ends later: 90s, 20m, 2h"
     add("--budget", type=budget, metavar="TIME", help=text)
-    text = "a job under way keeps its place so often, and goes on from there (5m)"
+    text = (
+        "local: a job under way keeps its place so often, and goes on from there (5m)"
+    )
     add("--keep", type=budget, default=OFTEN, metavar="TIME", help=text)
     add("--device", default="cpu", help="cpu or cuda (cpu)")
     add("--row", help="only this row, or the rows whose name contains this")

@@ -79,12 +79,15 @@ def each_alone(waiting: Iterable[Job]) -> list[Job]:
 
 
 def _stacked(job: Job) -> bool:
-    """Whether a job's clients train stacked; so it is said where data are missing."""
+    """Whether a job's clients train stacked; taken for granted where data are missing.
+
+    That they are is said when the job's turn has come.
+    """
     s = job.settings[0]
     try:
         data = data_of(s)
     except InputError:
-        return True  # which is said when its turn has come
+        return True
     clients = s.participants or how_many(s.scenario) or 2
     like = torch.zeros(1, *data.shape)
     return choose_engine(maker_of(s, data)(), clients, like) == "stacked"

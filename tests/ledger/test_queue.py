@@ -14,7 +14,7 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, Table
+from fedlab_ledger import Store
 from fedlab_ledger.cells import Setting
 from fedlab_ledger.lines import Found
 from fedlab_ledger.minutes import Minutes, lasting
@@ -159,7 +159,6 @@ import sys
 import torch
 torch.set_num_threads(1)
 from fedlab_core import __main__
-from fedlab_core.data import whole
 from fedlab_ledger import Table, command, papers, player
 from tests.ledger_cases import BASE, cell
 
@@ -266,8 +265,3 @@ def test_the_command_that_a_queue_needs_is_told_of(capsys):
         __main__.main(["run", "--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert "--queue FILE" in told and "goes on from there (5m)" in told
-
-
-def test_a_table_needs_no_queue():
-    table = Table("made", "t", "t", (cell("a"),))
-    assert Wanted(table.path).of(table.cells) == [cell("a")]
