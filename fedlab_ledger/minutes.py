@@ -47,7 +47,7 @@ class Minutes:
         if self._played and self._begun is not None:
             seconds = (at - self._begun) / self._played * (job.rounds - self._done)
             left = f", {lasting(seconds)} left"
-        done = f"round {self._done} of {job.rounds}"
+        done = f"{self._done} of {job.rounds} rounds"
         seeds = ", ".join(map(str, job.seeds))
         return f"{time.strftime('%H:%M')} {job.name}, seed {seeds}: {done}{good}{left}"
 

@@ -128,8 +128,8 @@ def test_it_says_once_a_minute_where_a_job_is():
     for k in range(8):
         look(job, Now(0.5 + k / 100))  # pyright: ignore
     assert [text.split(": ")[1] for text in said] == [
-        "round 4 of 10, accuracy 53.0 %, 2m left",
-        "round 7 of 10, accuracy 56.0 %, 75s left",
+        "4 of 10 rounds, accuracy 53.0 %, 2m left",
+        "7 of 10 rounds, accuracy 56.0 %, 75s left",
     ]
     assert all("made/table1 a" in text and ", seed 3" in text for text in said)
 
@@ -143,7 +143,9 @@ def test_rounds_of_before_count_but_tell_nothing_of_the_pace():
     look(job, None)
     look(job, Now(None))  # pyright: ignore
     look(job, Now(None))  # pyright: ignore
-    assert said[0].endswith("round 4 of 10") and said[1].endswith("5 of 10, 8m left")
+    assert said[0].endswith("4 of 10 rounds") and said[1].endswith(
+        "5 of 10 rounds, 8m left"
+    )
 
 
 def test_times_are_said_aloud():
