@@ -20,9 +20,10 @@ from fedlab_ledger import cluster
 from fedlab_ledger.again import verify
 from fedlab_ledger.cells import SCALES, Cell, Table
 from fedlab_ledger.cluster import Crew, quiet
+from fedlab_ledger.cost import cost_of
 from fedlab_ledger.export import export
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.minutes import Minutes
+from fedlab_ledger.minutes import Minutes, lasting
 from fedlab_ledger.options import USUAL, add_verbs
 from fedlab_ledger.player import Fault, commit, play_all
 from fedlab_ledger.queue import Wanted, each_alone, read_queue
@@ -175,13 +176,15 @@ def _run(args: argparse.Namespace) -> int:
     said = " that a claim compares" if args.claims else ""
     require(bool(cells), f"--row, --column: no cell{said} has both")
     crew = _crew(args, device)
-    sound = args.uncommitted or not commit().endswith("+")
+    sound = args.uncommitted or args.dry_run or not commit().endswith("+")
     text = f"files differ from commit {commit()[:-1]}, which lines would name"
     require(sound, f"{text}: commit them, or --uncommitted")
     store, found = _read(args)
     waiting = [j for g in groups for j in jobs(g, args.scale, args.seeds, found)]
     if args.queue is not None:
         waiting = each_alone(waiting)
+    if args.dry_run:
+        return _costs(waiting, device)
     if waiting:
         store.ready({(c.paper, c.table) for job in waiting for c in job.cells})
     _say_absent(cells, args.scale)
@@ -208,6 +211,25 @@ def _run(args: argparse.Namespace) -> int:
             return 130
     where = f"at {args.scale} scale, {args.ledger}"
     return _ended(answers, len(waiting), f"{len(cells)} cells {where}")
+
+
+def _costs(waiting: Sequence[Job], device: str) -> int:
+    """Say what jobs would cost, one by one and together; nothing is stored."""
+    total, failed = 0.0, 0
+    for job in waiting:
+        try:
+            seconds = cost_of(job, device)
+        except InputError as error:
+            failed += 1
+            say(f"{job.name}: cannot be run: {error}")
+            continue
+        total += seconds
+        seeds = " ".join(map(str, job.seeds))
+        say(f"{job.name}, seeds {seeds}: {lasting(seconds)}")
+        sys.stdout.flush()
+    many = f"{n} jobs" if (n := len(waiting) - failed) != 1 else "1 job"
+    say(f"{many}: {lasting(total)} on {device}, one after another")
+    return 2 if failed else 0
 
 
 def _wanted(args: argparse.Namespace) -> list[list[Cell]]:

@@ -55,6 +55,6 @@ class Minutes:
 def lasting(seconds: float) -> str:
     """A time as one says it: 40s, 12m, 3h05m."""
     if seconds < 90:
-        return f"{seconds:.0f}s"
+        return f"{max(1, seconds):.0f}s"
     minutes = round(seconds / 60)
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h{minutes % 60:02d}m"

@@ -72,6 +72,8 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     add("--seeds", type=SEED, nargs="+", default=usual, metavar="S", help="(0 1 2)")
     text = "begin nothing that ends later: 90s, 20m, 2h"
     add("--budget", type=budget, metavar="TIME", help=text)
+    text = "say what each job would cost here, by trying it for seconds; play nothing"
+    add("--dry-run", action="store_true", help=text)
     text = (
         "local: a job under way keeps its place so often, and goes on from there (5m)"
     )
