@@ -18,7 +18,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from fedlab_core.arguments import NotNegative, checked
-from fedlab_core.data.whole import replacing
+from fedlab_core.data.whole import replacing, telling
+from fedlab_core.errors import InputError
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.history import Run
 from fedlab_core.rounds.server import ServerState
@@ -35,9 +36,10 @@ class Checkpoint:
     """A file in which runs keep their place, every so many seconds.
 
     `about` says what the runs are, in any words: from a file that says something else,
-    or cannot be read, nothing is taken, and `refused` says why. The file is written
-    whole or not at all, and its folder made if need be. It stays when the runs are
-    over, until `remove`. `note` is kept with it, for whoever finds it.
+    or cannot be read, nothing is taken, and `refused` says why; it also says why a file
+    could not be written, for which no run is ended. The file is written whole or not at
+    all, and its folder made if need be. It stays when the runs are over, until
+    `remove`. `note` is kept with it, for whoever finds it.
     """
 
     path: Path
@@ -78,9 +80,13 @@ class Checkpoint:
         head = {"about": self.about, "runs": list(runs), "spent": spent}
         head["note"] = self.note
         head["places"] = _packed(list(places), tensors)
-        self.path.parent.mkdir(exist_ok=True)
-        with replacing(self.path) as file:
-            file.write(save(tensors, {_ABOUT: json.dumps(head)}))
+        try:
+            with telling(self.path):
+                self.path.parent.mkdir(exist_ok=True)
+            with replacing(self.path) as file:
+                file.write(save(tensors, {_ABOUT: json.dumps(head)}))
+        except InputError as error:
+            self.refused = str(error)
         self._kept = time.monotonic()
 
     def remove(self) -> None:

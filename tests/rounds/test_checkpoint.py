@@ -182,3 +182,12 @@ def test_of_other_runs_nothing_is_taken(furnished, tmp_path):
     ):
         run_all(runs(furnished, method), checkpoint=kept)
         assert "it is about other runs" in kept.refused
+
+
+def test_a_disk_that_is_full_ends_no_run(furnished, tmp_path):
+    method, away = fl.fedavg(LOCAL), tmp_path / "no folder" / "c"
+    for path in (Path("/dev/full/c"), away / "deeper" / "c"):
+        kept = Checkpoint(path, every=0.0)
+        found = run_all(runs(furnished, method), checkpoint=kept)
+        same(found, run_all(runs(furnished, method)))
+        assert "cannot be written" in kept.refused
