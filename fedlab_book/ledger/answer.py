@@ -122,7 +122,7 @@ def strip(a: Answer) -> str:
             marks.append(_told(side * far, _LOWER, "to " * (len(beyond) > 1)))
     marks.append(_mark(a.headline, _MIDDLE, 5.5, interval=True))
     if abs(a.headline.mean) > EDGE:
-        marks.append(_told(a.headline.mean, _MIDDLE))
+        marks.append(_told(a.headline.mean, _MIDDLE - 13))
     if a.headline.paper is not None and not a.headline.judged.stand_in:
         x = _x(a.headline.paper)
         points = f"{x - 5},{_UPPER - 5} {x + 5},{_UPPER - 5} {x},{_UPPER + 3}"
