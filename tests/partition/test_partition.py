@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 import fedlab_core
 from fedlab_core import partition
 from fedlab_core.errors import InputError
-from fedlab_core.partition import (
-    Partition,
-    designed,
-    dirichlet,
-    iid,
-    long_tail,
-    niid2,
-    stratified,
-)
+from fedlab_core.partition import Partition, designed, dirichlet, iid, long_tail, niid2
 from tests import partition_cases
 
 
@@ -280,7 +272,7 @@ def test_a_pool_is_respected():
     [
         (lambda: iid(Y, 0), "clients must be a whole number of 1 or more, not 0"),
         (lambda: iid(Y, 601), "need 601 samples, but there are 600"),
-        (lambda: stratified(Y, 601), "need 601 samples, but there are 600"),
+        (lambda: partition.stratified(Y, 601), "need 601 samples, but there are 600"),
         (lambda: dirichlet(Y, -1, 1.0), "clients must be .* 1 or more, not -1"),
         (lambda: dirichlet(Y, 61, 1.0), "need 610 samples, but there are 600"),
         (
