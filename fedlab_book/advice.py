@@ -21,6 +21,7 @@ ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
 SERVER = ("FedLAW", "Server-FT")  # need labelled samples on the server
 PERSONAL = ("FedCollab", "Local", "Fine-tune")  # give clients different models
+CONTROLS = ("Local", "Fine-tune", "Server-FT")  # do less than a paper's method
 TIE = 0.5  # points: methods no further apart than this are told by their costs
 
 Lines = Callable[[str, str, str], Mapping[int, Line]]  # of an arm, a field and a goal
@@ -92,7 +93,7 @@ def advise(
         return None
     top = max(g.mean for g in there.values())
     tied = [a for a, g in there.items() if g.mean >= top - TIE]
-    best = min(tied, key=lambda a: _dear(costs(lines, a, field, goal)))
+    best = min(tied, key=lambda a: _dear(a, costs(lines, a, field, goal)))
     found = gain(lines, best, field, goal, told)
     worst = {f: gain(lines, best, f, goal) for f in fields if f != field}
     lost = {f: g for f, g in worst.items() if g.side < 0}
@@ -102,9 +103,9 @@ def advise(
     return Advice(best, found, spent, fails, tuple(others), seeds, best == home)
 
 
-def _dear(spent: Mapping[str, float]) -> tuple[float, float]:
-    """Costs in order of weight: traffic, then steps."""
-    return round(spent["bytes"], 2), round(spent["steps"], 2)
+def _dear(arm: str, spent: Mapping[str, float]) -> tuple[float, float, bool]:
+    """Costs in order of weight: traffic, then steps; of equals, a control first."""
+    return spent["bytes"], spent["steps"], arm not in CONTROLS
 
 
 def halves(lines: Mapping[int, Line]) -> tuple[list[int], list[int]]:
@@ -163,7 +164,7 @@ def sentence(advice: Advice | None) -> str:
         lost = f"behind FedAvg on “{where}”, {gain_.text}"
     alike = ""
     if advice.ties:
-        alike = f" {' and '.join(advice.ties)} did as well and cost more."
+        alike = f" {' and '.join(advice.ties)} did as well, for no less traffic."
     own = ""
     if advice.home:
         own = " These clients are those of its own paper: elsewhere expect less."

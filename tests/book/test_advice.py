@@ -89,7 +89,11 @@ def test_of_equals_the_cheapest_is_recommended_and_the_others_are_named():
     arms = ["FedDisco", "Local", "FedCollab"]
     found = advise(world(gains, dear=["FedDisco"]), arms, ["a"], OWN, "a")
     assert found and found.arm == "Local" and found.ties == ("FedDisco",)
-    assert "FedDisco did as well and cost more." in sentence(found)
+    assert "FedDisco did as well, for no less traffic." in sentence(found)
+    gains["FedCollab", "a"] = around(3.2)
+    found = advise(world(gains, dear=["FedDisco"]), arms[::-1], ["a"], OWN, "a")
+    assert found and found.arm == "Local", "of equal costs it is the control"
+    gains["FedCollab", "a"] = around(2)
     found = advise(world(gains, dear=["Local"]), arms, ["a"], OWN, "a")
     assert found and found.arm == "FedDisco"
     gains["FedDisco", "a"] = around(3.6)  # more than half a point ahead

@@ -99,11 +99,10 @@ def test_own_tests_lists_of_groups_and_momentum_go_on(small_data, tmp_path):
             runs(w, method), checkpoint=cut(w, method, tmp_path / method.name)
         )
         same(found, whole)
-        once_more = run_all(runs(w, method), checkpoint=Checkpoint(tmp_path / "c"))
         kept = Checkpoint(tmp_path / "d", every=0.0)
         run_all(runs(w, method), checkpoint=kept)
         over = run_all(runs(w, method), checkpoint=Checkpoint(tmp_path / "d"))
-        for several in (found, once_more, over):
+        for several in (found, over):
             for a, b in zip(several, whole, strict=True):
                 assert a.clients is not None and b.clients is not None
                 assert (a.clients == b.clients).all()
@@ -129,12 +128,9 @@ def test_a_run_that_is_over_stays_over(furnished, tmp_path):
 def test_runs_that_are_done_are_not_played_again(furnished, tmp_path):
     kept = Checkpoint(tmp_path / "c", every=0.0)
     whole = run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=kept)
-    ends = runs(furnished, fl.fedavg(LOCAL), ends=ROUNDS)
-    with pytest.raises(Ended):
-        run_all(ends)
     again = Checkpoint(tmp_path / "c")
-    left = run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=again)
-    same(left, whole)
+    ends = runs(furnished, fl.fedavg(LOCAL), ends=ROUNDS)  # if one round were played
+    same(run_all(ends, checkpoint=again), whole)
     again.remove()
     again.remove()
     assert not list(tmp_path.iterdir())
