@@ -3,6 +3,7 @@
     python -m benchmarks                # against a plain loop and three simulators
     python -m benchmarks --quick        # against a plain loop, in a minute
     python -m benchmarks --grow         # how it grows with clients and width
+    python -m benchmarks --networks     # the papers' small networks, by their limit
     python -m benchmarks --json >> results/speed.jsonl
 
 A case is a network, a number of clients and a mini-batch, on random data. In every turn
@@ -24,9 +25,9 @@ from dataclasses import replace
 
 import torch
 
-from benchmarks.cases import CASES, GPU_CASES, GROWTH, Case
-from benchmarks.peers import NAMES, Peer, PeerUnavailable
-from benchmarks.timing import Way, alternate, chosen, compare, ours, plain_loop
+from benchmarks.cases import CASES, GPU_CASES, GROWTH, NETWORKS, Case
+from benchmarks.peers import EARLIER, NAMES, Peer, PeerUnavailable
+from benchmarks.timing import Way, alternate, chosen, compare, limit, ours, plain_loop
 
 PLAIN = "plain-loop"
 
@@ -60,6 +61,9 @@ def measure(case: Case, device: str, peers: Sequence[str], quick: bool) -> Itera
     about = {"case": f"{case.name} x {case.clients}", "device": device}
     about |= {"engine": chosen(case, device), "steps": case.steps, **machine(device)}
     ways: dict[str, Way] = {"ours": ours(case, device)}
+    network = case in NETWORKS
+    if network:
+        ways["limit"] = limit(device)
     with contextlib.ExitStack() as stack:
         absent, setups = {}, {}
         for name in peers:
@@ -80,6 +84,10 @@ def measure(case: Case, device: str, peers: Sequence[str], quick: bool) -> Itera
             yield line | {"absent": absent[name]}
             continue
         line |= compare(rates, "ours", name) | setups.get(name, {})
+        if network:
+            most = statistics.median(rates["limit"])
+            done = line["ours"] * case.operations()
+            line |= {"limit": round(most), "share": round(done / most, 4)}
         yield line | {"step_us": round(1e6 * case.total / line["ours"] / case.steps, 1)}
 
 
@@ -113,7 +121,7 @@ def show(line: dict) -> str:
     return (
         f"{head}{line['ours']:11,.0f}{line['theirs']:11,.0f}{line['step_us']:11,.0f}"
         f"  {line['ratio']:.2f} ({low:.2f} to {high:.2f})"
-    )
+    ) + (f", {line['share']:.0%} of the limit" if "share" in line else "")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -123,26 +131,34 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="one line of JSON a row")
     parser.add_argument("--quick", action="store_true", help="a minute, not many")
     parser.add_argument("--grow", action="store_true", help="clients and width")
+    parser.add_argument(
+        "--networks", action="store_true", help="the papers' small ones, by their limit"
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--case", help="only the cases whose name contains this")
     parser.add_argument(
         "--against",
-        help=f"{PLAIN}, {', '.join(NAMES)}, several with commas, or all (as it is, "
-        f"unless --quick: {PLAIN})",
+        help=f"{PLAIN}, {', '.join(NAMES)}, {EARLIER}COMMIT, several with commas, or "
+        f"all (as it is, unless --quick, --networks or on cuda: {PLAIN})",
     )
     given = parser.parse_args(argv)
     known = (PLAIN, *NAMES)
-    asked = given.against or (PLAIN if given.quick else "all")
+    alone = (
+        given.quick or given.networks or given.device == "cuda"
+    )  # a card's time is dear
+    asked = given.against or (PLAIN if alone else "all")
     against = list(known) if asked == "all" else asked.split(",")
-    if strange := [name for name in against if name not in known]:
+    ours_then = [name for name in against if name.startswith(EARLIER)]
+    if strange := [name for name in against if name not in (*known, *ours_then)]:
         parser.error(f"--against {strange[0]}: choose from all, {', '.join(known)}")
     if given.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: no CUDA device can be used here")
-    cases = [c for c in CASES if not given.case or given.case in c.name]
+    all_cases = NETWORKS if given.networks else CASES
+    cases = [c for c in all_cases if not given.case or given.case in c.name]
     if given.device == "cuda":
         cases += [c for c in GPU_CASES if not given.case or given.case in c.name]
     if not cases:
-        parser.error(f"--case {given.case}: {', '.join(c.name for c in CASES)}")
+        parser.error(f"--case {given.case}: {', '.join(c.name for c in all_cases)}")
     if given.quick and against == [PLAIN]:
         cases = [replace(c, clients=c.few or c.clients) for c in cases]
     if not given.json:

@@ -1,17 +1,29 @@
 """What is trained: a network, a number of clients, and how each of them trains.
 
 Every way of training, ours and the peers', reads its case here. The peers run in
-environments of their own, so this file needs torch and `fedlab_core.models` alone.
+environments of their own, so this file needs torch and two rooms of the core alone.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
-from fedlab_core.models import Shape, Split, disco_cnn, mlp, resnet
+from fedlab_core.client.augment import CropFlip
+from fedlab_core.models import (
+    Shape,
+    Split,
+    disco_cnn,
+    mcmahan_cnn,
+    mlp,
+    mlp_200,
+    resnet,
+    simple_cnn,
+)
 
 
 def small_cnn(shape: Shape, classes: int, width: int = 8) -> Split:
@@ -57,6 +69,9 @@ class Case:
     lr: float = 0.01
     epochs: int = 1
     momentum: float = 0.0
+    weight_decay: float = 0.0
+    drop_last: bool = False
+    augment: CropFlip | None = None
     classes: int = 10
     few: int | None = None  # clients enough for a quick look
 
@@ -72,7 +87,17 @@ class Case:
     @property
     def steps(self) -> int:
         """How many steps a round takes, all clients together."""
-        return self.clients * self.epochs * -(-self.samples // self.batch_size)
+        whole, rest = divmod(self.samples, self.batch_size)
+        batches = whole + bool(rest and not self.drop_last)
+        return self.clients * self.epochs * batches
+
+    def operations(self) -> float:
+        """Multiplications and additions of a sample, its gradient included."""
+        few = replace(self, clients=1, samples=self.batch_size)
+        model, (x, y) = few.make(), few.data()
+        with FlopCounterMode(display=False) as counted:
+            functional.cross_entropy(model(x), y).backward()
+        return counted.get_total_flops() / len(x)
 
     def data(self, seed: int = 0, device: str = "cpu") -> tuple[Tensor, Tensor]:
         """Random images and labels; client k holds the k-th run of `samples`."""
@@ -96,11 +121,23 @@ CASES = (
     Case("pfl cifar-10", wide_cnn, (3, 32, 32), 50, 50, 10, lr=0.1, few=6),
 )
 
+# The papers' small networks, as their clients train them.
+NETWORKS = (
+    Case("MLP 200-200, 28x28", mlp_200, (1, 28, 28), 10, 640, 64, momentum=0.9),
+    Case("FedDisco's CNN, 28x28", disco_cnn, (1, 28, 28), 10, 512, 64, momentum=0.9),
+    Case(
+        "FedDisco's CNN, 32x32, cropped", disco_cnn, (3, 32, 32), 10, 512, 64,
+        momentum=0.9, augment=CropFlip(),
+    ),
+    Case("simple CNN, 32x32", simple_cnn, (3, 32, 32), 4, 256, 64),
+    Case("rFedAvg's CNN, 28x28", mcmahan_cnn, (1, 28, 28), 4, 128, 32),
+)  # fmt: skip
+
 # FedDisco's own round on CIFAR-10: an hour on a small CPU.
 GPU_CASES = (
     Case(
         "disco cifar-10 round", disco_cnn, (3, 32, 32), 10, 5000, 64,
-        epochs=10, momentum=0.9,
+        epochs=10, momentum=0.9, weight_decay=1e-5, drop_last=True, augment=CropFlip(),
     ),
 )  # fmt: skip
 

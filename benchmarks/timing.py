@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from benchmarks.cases import Case
 from fedlab_core import ClientInput, Training, train
 from fedlab_core.engine import Client, choose_engine
+from fedlab_core.engine.arithmetic import exact
 from fedlab_core.models import initial_state
 from fedlab_core.tree import Tree, repeat, weighted_sum
 
@@ -21,17 +22,29 @@ def plain_loop(case: Case, device: str) -> Way:
     x, y = case.data(device=device)
     start = {n: w.to(device) for n, w in initial_state(case.make, 0).items()}
     model = case.make().to(device).train()
+    keys = torch.arange(case.epochs, device=device)
 
+    @exact()  # as ours: without, a GPU would round the loop's alone to TF32
     def train_all() -> Tree:
         total = {n: torch.zeros_like(w) for n, w in start.items()}
         for k in range(case.clients):
             model.load_state_dict(start)
-            sgd = torch.optim.SGD(model.parameters(), case.lr, momentum=case.momentum)
-            for _ in range(case.epochs):
+            sgd = torch.optim.SGD(
+                model.parameters(),
+                case.lr,
+                momentum=case.momentum,
+                weight_decay=case.weight_decay,
+            )
+            for epoch in range(case.epochs):
                 order = torch.randperm(case.samples, device=device) + k * case.samples
                 for i in order.split(case.batch_size):
+                    if case.drop_last and len(i) < case.batch_size:
+                        continue
+                    images = x[i]
+                    if case.augment:
+                        images = case.augment(images, keys[epoch])
                     sgd.zero_grad()
-                    F.cross_entropy(model(x[i]), y[i]).backward()
+                    F.cross_entropy(model(images), y[i]).backward()
                     sgd.step()
             for n, w in model.state_dict().items():
                 total[n] += w / case.clients
@@ -46,7 +59,10 @@ def ours(
     """A round of this package: the cohort trained, its models averaged."""
     x, y = case.data(device=device)
     start = {n: w.to(device) for n, w in initial_state(case.make, 0).items()}
-    training = Training(case.lr, case.epochs, case.batch_size, case.momentum)
+    numbers = (case.lr, case.epochs, case.batch_size, case.momentum)
+    training = Training(
+        *numbers, case.weight_decay, case.drop_last, augment=case.augment
+    )
     own = torch.arange(case.total).split(case.samples)
     cohort = [Client(i, (0, 0, k)) for k, i in enumerate(own)]
     model, given = case.make().to(device), ClientInput(repeat(start, case.clients))
@@ -87,6 +103,22 @@ def timed(train_all: Callable[[], object], case: Case, device: str) -> Way:
             rounds = max(1, round(0.5 / once()))
         seconds = sum(once() for _ in range(rounds))
         return rounds * case.total * case.epochs / seconds
+
+    return rate
+
+
+def limit(device: str, side: int = 1536) -> Way:
+    """What the machine can do at most: the operations a second of a large product."""
+    a = torch.ones(side, side, device=device)
+
+    @exact()
+    def rate() -> float:
+        begun = time.perf_counter()
+        for _ in range(8):
+            torch.mm(a, a)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return 8 * 2 * side**3 / (time.perf_counter() - begun)
 
     return rate
 

@@ -40,7 +40,7 @@ from fedlab_core.arguments import (
 )
 from fedlab_core.arguments.line import Parser, as_note, option, silence
 from fedlab_core.data.whole import replacing, writable
-from fedlab_core.engine.cohort import Engine
+from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods import named_rule
 from fedlab_core.methods.combined import WEIGHS, named
@@ -144,6 +144,7 @@ def _add_train(verbs) -> None:
     )
     add("--device", default="cpu", help="cpu or cuda")
     add("--engine", default="auto", help="auto, looped or stacked")
+    add("--precision", default="float32", help="float32, bf16 or, on CUDA, tf32")
     add("--out", metavar="FILE", help="write every round of every run as CSV")
     add("--force", action="store_true", help="replace FILE if it is there")
 
@@ -257,6 +258,9 @@ def _train(args: argparse.Namespace) -> None:
     out = _target(args)
     held(args.device, kind_of(Device), {}, "--device")
     held(args.engine, kind_of(Engine), {}, "--engine")
+    held(args.precision, kind_of(Precision), {}, "--precision")
+    there = args.precision != "tf32" or args.device != "cpu"
+    require(there, "--precision tf32 needs a CUDA device: use float32 or bf16 here")
     distinct = len(set(args.seeds)) == len(args.seeds)
     require(distinct, "--seeds: distinct numbers, not one of them twice")
     _check_world(args)
@@ -268,7 +272,7 @@ def _train(args: argparse.Namespace) -> None:
         who = _split(args, dataset.y_train, seed)
         place = world(dataset, who, make, args.device, proxy=proxy)
         plays.append(Run(place, method, args.rounds, seed, args.participants))
-    histories = run_all(plays, engine=args.engine)
+    histories = run_all(plays, engine=args.engine, precision=args.precision)
     if out:
         with replacing(out) as file:
             pd.concat([h.frame for h in histories]).to_csv(file, index=False)

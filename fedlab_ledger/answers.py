@@ -56,8 +56,8 @@ QUESTIONS = (
         "feddisco",
         "count clients by size and by how close their labels are to everybody's",
         "the server knows who holds how many samples of each class",
-        "better with Disco's weights than|^FedDisco beats FedAvg",
-        "^FedDisco beats the best of the others",
+        "better with Disco's weights than|^FedDisco beats FedAvg|is a safe choice",
+        "^FedDisco beats the best of the others|^Disco's weights beat equal ones",
         "FedDisco",
     ),
     Question(

@@ -5,6 +5,7 @@ book.of("feddisco")        # its tables, in order
 book.cells(table)          # each with its verdict, at the largest scale there is
 """
 
+import csv
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,14 @@ from pathlib import Path
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Table
 from fedlab_ledger.claims import Claim, Judged, judged
+from fedlab_ledger.headline import Headline, Quoted, Tried, quoted, read_costs
 from fedlab_ledger.lines import Found, Line
 from fedlab_ledger.show import COMPARABLE, NOT_RUN, Shown, Status, counts, shown
 from fedlab_ledger.store import Store
 from fedlab_ledger.trace import different, lines_of
 
 RESULTS = Path("results") / "ledger"
+AGREEMENT = "agreement.csv"
 NAMES = {
     "feddisco": "FedDisco",
     "fedlaw": "FedLAW",
@@ -31,11 +34,18 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Book:
-    """Everything that is declared, and everything that was measured of it."""
+    """Everything that is declared, and everything that was measured of it.
+
+    `costs` is what runs were tried to take that are not there yet, `agreed` how closely
+    methods follow the papers' published programs.
+    """
 
     tables: Mapping[str, Table]
     found: Found
     claims: Mapping[str, Sequence[Claim]] = field(default_factory=dict)  # by paper
+    headlines: Mapping[str, Headline] = field(default_factory=dict)  # by paper
+    costs: Tried = field(default_factory=dict)
+    agreed: Sequence[Mapping[str, str]] = ()
     _kept: dict[str, list[Shown]] = field(default_factory=dict, repr=False)
 
     @property
@@ -89,6 +99,17 @@ class Book:
         wanted = [c for c in claims if not tables or c.cell.table in tables]
         return judged(wanted, self.found)
 
+    def headline(self, paper: str) -> list[Quoted]:
+        """A paper's headline table, with what is there at the paper's scale."""
+        known = ", ".join(self.headlines)
+        require(paper in self.headlines, f"no headline of {paper!r}: one of {known}")
+        return quoted(self.headlines[paper], self.found, self.costs)
+
+    def headline_claims(self, paper: str) -> list[Judged]:
+        """The claims that compare two cells of the headline, at the paper's scale."""
+        mine = self.headlines[paper].claims(self.claims.get(paper, ()))
+        return judged(mine, self.found, "paper")
+
     def seconds(self, tables: Sequence[Table]) -> float:
         """The time that the runs behind these tables took, at all scales."""
         lines = [
@@ -126,9 +147,19 @@ def distance(s: Shown) -> float:
 def opened(folder: Path | str | None = None) -> Book:
     """The ledger of this project: of the folder, or of the nearest one above here."""
     from fedlab_ledger.papers import CLAIMS, TABLES
+    from fedlab_ledger.papers.headlines import HEADLINES
 
     at = Path(folder) if folder is not None else _nearest()
-    return Book(TABLES, Store(at).read(new=folder is None), CLAIMS)
+    found = Store(at).read(new=folder is None)
+    return Book(TABLES, found, CLAIMS, HEADLINES, read_costs(at), _agreed(at))
+
+
+def _agreed(ledger: Path) -> list[dict[str, str]]:
+    """The lines of the file on agreement beside a ledger, if there is one."""
+    path = ledger.parent / AGREEMENT
+    if not path.is_file():
+        return []
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def _nearest() -> Path:

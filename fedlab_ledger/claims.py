@@ -7,14 +7,14 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_ledger.cells import SCALES, Cell, Scale
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.ran import dataset, methods, network, ran_on
+from fedlab_ledger.ran import constants, dataset, methods, network, ran_on
 from fedlab_ledger.trace import command
 from fedlab_ledger.verdict import (
     CHANCE,
@@ -25,6 +25,7 @@ from fedlab_ledger.verdict import (
     WORDS,
     Verdict,
     counting,
+    judge_forms,
     judge_gain,
 )
 
@@ -40,6 +41,10 @@ class Claim:
     where the paper gives that and not the numbers. Without either, only the sign is
     claimed. `tolerance` is in the cells' unit. `seeds` are for a search that plays
     others than the rule has, `again` is the slug of the claim that it looks for.
+
+    Two forms of a method are as good as each other wherever the method does nothing.
+    `without` is then the same training without the method: a claim of no difference
+    holds only where `beside` can be told from it.
     """
 
     paper: str
@@ -52,18 +57,26 @@ class Claim:
     tolerance: NotNegative = 1.0
     seeds: tuple[int, ...] | None = None
     again: str = ""
+    without: Cell | None = None
 
     def __post_init__(self) -> None:
-        units = sorted({self.cell.unit, self.beside.unit})
+        units = sorted({c.unit for c in self.cells})
         require(len(units) == 1, f"{self.path}: compares {' with '.join(units)}")
         gain, tie = self.gain, self.sign == 0
         fits = gain is None or tie or math.copysign(1, gain) == self.sign and gain != 0
         require(fits, f"{self.path}: sign {self.sign}, but the paper's gain is {gain}")
+        same = self.without is None or tie
+        require(same, f"{self.path}: `without` is for a claim of no difference")
 
     @property
     def sides(self) -> tuple[Cell, Cell]:
         """The two cells that are compared."""
         return self.cell, self.beside
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All that has to be played to judge it."""
+        return self.sides if self.without is None else (*self.sides, self.without)
 
     @property
     def path(self) -> str:
@@ -93,7 +106,8 @@ class Claim:
 class Judged:
     """A claim with what was found, at one scale ("-": at none).
 
-    `mine` and `theirs` are the lines of both sides, by seed, that counted.
+    `mine` and `theirs` are the lines of both sides, by seed, that counted, `without`
+    those of the training without the method, where the claim asks for it.
     """
 
     claim: Claim
@@ -101,6 +115,7 @@ class Judged:
     verdict: Verdict
     mine: dict[int, Line]
     theirs: dict[int, Line]
+    without: dict[int, Line] = field(default_factory=dict)
 
     @property
     def stand_in(self) -> bool:
@@ -210,7 +225,11 @@ def _judged(claim: Claim, found: Found, scale: str) -> Judged:
         sign=claim.sign,
         own_scale=scale == "paper",
     )
-    return Judged(claim, scale, verdict, mine, theirs)
+    if claim.without is None:
+        return Judged(claim, scale, verdict, mine, theirs)
+    without = lines_by_seed(claim, claim.without, found, scale)
+    verdict = judge_forms(verdict, _values(theirs), _values(without))
+    return Judged(claim, scale, verdict, mine, theirs, without)
 
 
 def _values(lines: dict[int, Line]) -> dict[int, float | None]:
@@ -304,6 +323,8 @@ def record(row: Judged) -> dict[str, Any]:
     about |= {"would_be_seen": _finite(v.seen), "gap": _finite(off)}
     about["a"] = _side(cell, row.scale, row.mine)
     about["b"] = _side(claim.beside, row.scale, row.theirs)
+    if claim.without is not None:
+        about["without"] = _side(claim.without, row.scale, row.without)
     return about
 
 
@@ -319,6 +340,7 @@ def _side(cell: Cell, scale: str, lines: dict[int, Line]) -> dict[str, Any]:
         "paper": cell.paper_value,
         "spread": cell.paper_spread,
         "methods": methods(cell.settings[at]) if at else [],
+        "constants": constants(cell.settings[at]) if at else {},
         "key": cell.key(scale) if scale in cell.settings else None,
         "values": {str(k): line["value"] for k, line in sorted(lines.items())},
         "command": run,

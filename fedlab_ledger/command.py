@@ -20,10 +20,10 @@ from fedlab_ledger import cluster
 from fedlab_ledger.again import verify
 from fedlab_ledger.cells import SCALES, Cell, Table
 from fedlab_ledger.cluster import Crew, quiet
-from fedlab_ledger.cost import cost_of
+from fedlab_ledger.estimates import say_jobs, say_tables
 from fedlab_ledger.export import export
 from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.minutes import Minutes, lasting
+from fedlab_ledger.minutes import Minutes
 from fedlab_ledger.options import USUAL, add_verbs
 from fedlab_ledger.player import Fault, commit, play_all
 from fedlab_ledger.queue import Wanted, each_alone, read_queue
@@ -38,6 +38,7 @@ from fedlab_ledger.show import (
 )
 from fedlab_ledger.store import Store
 from fedlab_ledger.terminal import fitting, note, say
+from fedlab_ledger.under_way import OFTEN
 from fedlab_ledger.work import Job, jobs
 
 __all__ = ["VERBS", "add_verbs", "answer"]  # what the core asks of a package
@@ -113,11 +114,18 @@ def _read(args: argparse.Namespace) -> tuple[Store, Found]:
 
 
 def _tables(args: argparse.Namespace) -> int:
+    tables = declared()
+    asked = _asked(args.table, tables) if args.table else list(tables.values())
+    require(args.cost or args.device is None, "--device: only with --cost")
+    device = _device(args.device or "cpu")
     _, found = _read(args)
+    if args.cost:
+        scale = args.scale or "small"
+        return say_tables(asked, scale, found, device, bool(args.table))
     lines: list[tuple[str, ...]] = [("table", "cells", *STATUSES, "what it is")]
     total: Counter[str] = Counter()
-    for table in declared().values():
-        done = counts(shown(table, found))
+    for table in asked:
+        done = counts(shown(table, found, args.scale))
         total.update(done)
         each = (str(n or "-") for n in done.values())
         lines.append((table.path, str(len(table.cells)), *each, table.title))
@@ -167,7 +175,7 @@ def _run(args: argparse.Namespace) -> int:
     distinct = len(set(args.seeds)) == len(args.seeds)
     require(distinct, "--seeds: distinct numbers, 0 or more")
     device = _device(args.device, args.engine == "ray")
-    compared = {c.name for claim in _claimed() for c in (claim.cell, claim.beside)}
+    compared = {c.name for claim in _claimed() for c in claim.cells}
     groups = [
         [c for c in group if c.name in compared or not args.claims]
         for group in _wanted(args)
@@ -184,7 +192,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.queue is not None:
         waiting = each_alone(waiting)
     if args.dry_run:
-        return _costs(waiting, device)
+        return say_jobs(waiting, device)
     if waiting:
         store.ready({(c.paper, c.table) for job in waiting for c in job.cells})
     _say_absent(cells, args.scale)
@@ -198,7 +206,8 @@ def _run(args: argparse.Namespace) -> int:
             out.flush()
 
         try:
-            how = (device, args.budget, args.keep, bar, tell)
+            keep = OFTEN if args.keep is None else args.keep
+            how = (device, args.budget, keep, bar, tell)
             with _playing(waiting, store, crew, *how) as played:
                 for job, lines in played:
                     answers.append(lines)
@@ -211,25 +220,6 @@ def _run(args: argparse.Namespace) -> int:
             return 130
     where = f"at {args.scale} scale, {args.ledger}"
     return _ended(answers, len(waiting), f"{len(cells)} cells {where}")
-
-
-def _costs(waiting: Sequence[Job], device: str) -> int:
-    """Say what jobs would cost, one by one and together; nothing is stored."""
-    total, failed = 0.0, 0
-    for job in waiting:
-        try:
-            seconds = cost_of(job, device)
-        except InputError as error:
-            failed += 1
-            say(f"{job.name}: cannot be run: {error}")
-            continue
-        total += seconds
-        seeds = " ".join(map(str, job.seeds))
-        say(f"{job.name}, seeds {seeds}: {lasting(seconds)}")
-        sys.stdout.flush()
-    many = f"{n} jobs" if (n := len(waiting) - failed) != 1 else "1 job"
-    say(f"{many}: {lasting(total)} on {device}, one after another")
-    return 2 if failed else 0
 
 
 def _wanted(args: argparse.Namespace) -> list[list[Cell]]:
@@ -267,6 +257,7 @@ def _ended(answers: Sequence[list[Line] | str], total: int, what: str) -> int:
 def _crew(args: argparse.Namespace, device: str) -> Crew | None:
     """Who plays on a cluster; None where nobody does."""
     if args.engine == "ray":
+        require(args.keep is None, "--keep: only with --engine local")
         threads = 1 if args.threads is None else args.threads
         return Crew(args.address, args.workers, threads, device)
     for name in ("address", "workers"):

@@ -8,7 +8,6 @@ from fedlab_core.arguments import Count, Seed, Within
 from fedlab_core.arguments.line import option
 from fedlab_ledger.cells import SCALES
 from fedlab_ledger.cluster import MANY
-from fedlab_ledger.under_way import OFTEN
 
 USUAL = "results/ledger"  # where results are, unless --ledger names a folder
 LONGEST = 10**9  # seconds of a budget: thirty years
@@ -34,9 +33,7 @@ WORKERS = option(Annotated[int, Within(1, MANY)])
 
 def add_verbs(verbs) -> None:
     """Declare the verbs to the parser of the command line."""
-    tables = verbs.add_parser(
-        "tables", help="list the papers' tables, and what is done"
-    )
+    tables = _add_tables(verbs)
     show = verbs.add_parser("show", help="a paper's table beside ours")
     show.add_argument("table", help="for instance feddisco/table1")
     show.add_argument("--scale", choices=SCALES, help="(the largest that was run)")
@@ -61,6 +58,33 @@ def add_verbs(verbs) -> None:
         verb.add_argument("--ledger", help=f"folder of results ({USUAL})")
 
 
+_COST = """\
+what it costs: with --cost, of each cell (without a table, of each table) the operations
+of its network in training, forward and backward, counted in a step; the samples that
+training looks at; the time on this device, for seeds 0 1 2 trained together; and what
+is left of it, less the seeds that the ledger has. Nothing is played. Steps and samples
+are counted. Seconds are measured on the spot, once for all cells that differ in nothing
+but numbers: of a step and a sample of training in a few steps, of the rest of a round,
+server and test, in two rounds. `run --dry-run` says the same of what would be played.
+Networks that are too large for the device take minutes to measure.
+"""
+
+
+def _add_tables(verbs) -> argparse.ArgumentParser:
+    tables = verbs.add_parser(
+        "tables",
+        help="list the papers' tables, what is done, and what they cost here",
+        epilog=_COST,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = tables.add_argument
+    add("table", nargs="*", help="only feddisco/table1, or all of feddisco's")
+    add("--cost", action="store_true", help="what they cost on this device: see below")
+    add("--scale", choices=SCALES, help="(the largest that was run; --cost: small)")
+    add("--device", help="--cost: cpu or cuda (cpu)")
+    return tables
+
+
 def _add_run(verbs) -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="measure a table, or what is missing of it")
     add = run.add_argument
@@ -77,7 +101,7 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     text = (
         "local: a job under way keeps its place so often, and goes on from there (5m)"
     )
-    add("--keep", type=budget, default=OFTEN, metavar="TIME", help=text)
+    add("--keep", type=budget, metavar="TIME", help=text)
     add("--device", default="cpu", help="cpu or cuda (cpu)")
     add("--row", help="only this row, or the rows whose name contains this")
     add("--column", help="only this column, or those whose name contains this")

@@ -50,8 +50,6 @@ class Played:
 # What was trained last, by setting, seeds and what was watched: a run that several
 # jobs compare with is trained once.
 Recent = dict[tuple, Played]
-# Where the runs of a job's setting, watched for some columns, keep their place.
-Places = Callable[[Job, Setting, Sequence[str]], Checkpoint]
 _RECENT = 4
 
 
@@ -61,10 +59,10 @@ def play(
     device: Device = "cpu",
     tick: Tick | None = None,
     recent: Recent | None = None,
-    places: Places | None = None,
+    under_way: UnderWay | None = None,
 ) -> list[Line]:
     """Train a job's settings; one line for each of its cells and seeds."""
-    return trained(job, str(device), tick, recent, places)[0]
+    return trained(job, str(device), tick, recent, under_way)[0]
 
 
 def trained(
@@ -72,7 +70,7 @@ def trained(
     device: str = "cpu",
     tick: Tick | None = None,
     recent: Recent | None = None,
-    places: Places | None = None,
+    under_way: UnderWay | None = None,
 ) -> tuple[list[Line], list[Run], list[History]]:
     """As `play`, with the runs of the job's own setting, and what came of them.
 
@@ -86,7 +84,7 @@ def trained(
         at = (s.key, job.seeds, tuple(sorted(set(columns))), device)
         if at not in recent:
             told = partial(tick, job) if tick else None
-            place = places(job, s, columns) if places else None
+            place = under_way.of(job, s, columns) if under_way else None
             both.append(_played(s, job.seeds, columns, device, told, place))
             recent[at] = replace(both[-1], runs=[])  # whose worlds are large
         else:
@@ -223,12 +221,7 @@ def play_all(
     `say` is told where one cannot.
     """
     begun, rounds, recent = clock(), 0, Recent()
-    under_way, used = UnderWay(store.folder, every, _made_by(str(device))), []
-
-    def places(job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:
-        used.append(under_way.of(job, s, columns))
-        return used[-1]
-
+    under_way = UnderWay(store.folder, every, _made_by(str(device)))
     with sharing(waiting, store) as turns:
         under_way.tidy(turns.found())
         while turns.left:
@@ -242,19 +235,18 @@ def play_all(
                 time.sleep(PAUSE)
                 continue
             try:
-                how = (device, tick, recent, None if _dirty() else places)
+                how = (device, tick, recent, None if _dirty() else under_way)
                 lines = play(turn.job, *how) if turn.job.cells else []
             except Exception as error:  # of one job's: the others go on
-                used.clear()
+                under_way.used.clear()
                 turns.over(turn)
                 yield turn.claimed, why_not(error)
                 continue
             lines = turns.keep(turn, lines)
-            for refused in filter(None, (place.refused for place in used)):
+            for refused in filter(None, (place.refused for place in under_way.used)):
                 if say:
                     say(refused)
-            under_way.over(used)
-            used.clear()
+            under_way.over()
             turns.over(turn)
             rounds += turn.job.rounds
             yield turn.claimed, lines

@@ -5,6 +5,7 @@ setting that was played, and of nothing else.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fedlab_ledger.cells import Setting
@@ -116,3 +117,51 @@ def without_names(text: str) -> str:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?![\w-])", "", text)
     text = re.sub(r"\s*,(\s*,)*\s*", ", ", text)
     return re.sub(r"\s+", " ", text).strip(" ,;:")
+
+
+_MOST = 6  # numbers of a list that are written out
+_NAMES = {  # what a group of constants is called
+    "scenario": "split",
+    "data": "data",
+    "pooled": "training and test samples in one",
+    "resize": "pixels a side",
+    "tail": "long tails",
+    "held": "kept aside",
+    "normalise": "mean and deviation of a channel",
+    "network": "network",
+    "local": "clients' steps",
+    "options": "method",
+    "weigh": "weights",
+    "parts": "choices",
+    "proxy": "the server's samples",
+}
+
+
+def constants(s: Setting) -> dict[str, str]:
+    """A setting's constants by what they belong to, as the settings name them.
+
+    {"split": "dirichlet, alpha 0.5", "clients' steps": "lr 0.1, epochs 5"}
+    """
+    given = s.plain()
+    found = {"split": [s.kind]}
+    for name, called in _NAMES.items():
+        if name in given:
+            found.setdefault(called, []).extend(_told(given[name]))
+    return {called: ", ".join(told) for called, told in found.items()}
+
+
+def _told(value: Any) -> list[str]:
+    """What a mapping holds as "name value", or a value alone."""
+    if not isinstance(value, Mapping):
+        return [_short(value)]
+    return [f"{name} {_short(v)}" for name, v in value.items()]
+
+
+def _short(value: Any) -> str:
+    """A number with six digits; of a long list, how much there is of it."""
+    if isinstance(value, Mapping):
+        return f"({', '.join(_told(value))})"
+    if isinstance(value, (list, tuple)):
+        long = len(value) > _MOST or any(isinstance(v, (list, tuple)) for v in value)
+        return f"of {len(value)}" if long else f"({', '.join(map(_short, value))})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -8,7 +8,7 @@ device have left, so that a line is what its provenance says.
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class UnderWay:
     ledger: Path
     every: float
     made_by: dict[str, Any]  # commit, torch, threads, device
+    used: list[Checkpoint] = field(default_factory=list)  # by the job that is played
 
     def of(self, job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:
         """The file of the runs of a job's setting, watched for these columns."""
@@ -38,12 +39,15 @@ class UnderWay:
         path = self.ledger / FOLDER / f"{name}.safetensors"
         about = json.dumps([what, self.made_by], sort_keys=True)
         cells = [cell.key(job.scale) for cell in job.cells]
-        return Checkpoint(path, about, self.every, json.dumps([cells, job.seeds]))
+        note = json.dumps([cells, job.seeds])
+        self.used.append(Checkpoint(path, about, self.every, note))
+        return self.used[-1]
 
-    def over(self, used: Sequence[Checkpoint]) -> None:
+    def over(self) -> None:
         """Take away what is stored as lines now, and the folder with the last of it."""
-        for checkpoint in used:
+        for checkpoint in self.used:
             checkpoint.remove()
+        self.used.clear()
         self._leave()
 
     def tidy(self, found: Found) -> None:

@@ -15,7 +15,9 @@ were stored already.
   is said which difference would have been seen, four times in five;
 - "opposite": the interval lies on the other side of zero;
 - "as good as": of a claim of no difference, the whole interval is within the tolerance
-  on both sides of zero; it is "opposite" if the whole interval is outside.
+  on both sides of zero; it is "opposite" if the whole interval is outside. Two forms of
+  one method are alike wherever the method does nothing: of them it is said only where
+  the method does something, where the interval of its gain leaves out zero.
 
 On other data, or with another network or fewer rounds than the paper's, a word is about
 that stand-in, and it is said so: a stand-in cannot match the paper, nor fail to.
@@ -28,7 +30,7 @@ paper prints no number, it has no verdict.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -123,6 +125,23 @@ def judge_gain(
     if abs(off) <= tolerance + _ROUNDING:
         return said(SAME, f"too uncertain for its size, {theirs_}")
     return said(SAME, f"{'larger' if off > 0 else 'smaller'} than {theirs_}")
+
+
+def judge_forms(verdict: Verdict, method: Seeds, without: Seeds) -> Verdict:
+    """The verdict on two forms of a method, seen what the method itself does here.
+
+    They can only be "as good as" each other where something is at stake: where the
+    seeds tell the method from the same training without it.
+    """
+    if verdict.word != AS_GOOD:
+        return verdict
+    at_stake = judge_gain(method, without, None, 0.0, sign=1, own_scale=False)
+    if at_stake.word in (SAME, OPPOSITE):
+        return verdict
+    why = "the method itself does nothing here that could be told"
+    if at_stake.word == NONE:
+        why = "whether the method itself does anything here was not run"
+    return replace(verdict, word=UNDECIDED, why=f"{verdict.why}; but {why}")
 
 
 @checked

@@ -237,8 +237,9 @@ def test_the_core_is_small_and_its_root_holds_six_files():
     at_root = [p for p in (ROOT / "fedlab_core").glob("*.py")]
     assert len(at_root) <= 6, sorted(p.name for p in at_root)
     lines = sum(_length(name) for name in CORE)
-    # 1,000 of them hold what is passed to what is promised, 200 keep a run's place
-    assert lines <= 12_800
+    # 1,000 of them hold what is passed to what is promised, 200 keep a run's place,
+    # 150 are for a GPU alone
+    assert lines <= 13_000
 
 
 def _length(name: str) -> int:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -158,3 +159,28 @@ def test_an_unknown_peer_or_an_unwritable_place_says_so(pins):
     (pins / "home").write_text("a file is in the way")
     with pytest.raises(PeerUnavailable, match="real: "):
         environments.make("real", pins / "home")
+
+
+def test_this_package_at_a_commit_trains_what_a_plain_loop_does():
+    command_ = peers.command("earlier:HEAD", "mlp 144-64-64")
+    with environments.earlier("HEAD") as folder:
+        done = subprocess.run(
+            [*command_, "--check"], cwd=folder, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert 1e3 * said["max_difference"] < said["max_change"]
+
+
+def test_it_is_the_commits_own_package_that_runs():
+    with environments.earlier("HEAD") as folder:
+        asked = "import benchmarks, fedlab_core; print(fedlab_core.__file__)"
+        done = subprocess.run(
+            [sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True
+        )
+        assert done.stdout.startswith(folder), done.stderr
+
+
+def test_a_commit_that_is_not_there_is_unavailable():
+    with pytest.raises(PeerUnavailable, match="there is no commit 'nowhere' here"):
+        Peer("earlier:nowhere", "mlp 144-64-64")

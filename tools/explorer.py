@@ -119,7 +119,8 @@ def inside() -> str:
     bib = (paths.ROOT / "book" / "references.bib").read_text()
     own = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())
     records = [record(j) for j in rows()]
-    used = {m for r in records for side in "ab" for m in r[side]["methods"]}
+    sides = [r[side] for r in records for side in ("a", "b", "without") if side in r]
+    used = {m for side in sides for m in side["methods"]}
     about = {
         "papers": NAMES,
         "methods": {key: METHODS[key].make().name for key in METHODS if key in used},

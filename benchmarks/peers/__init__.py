@@ -11,19 +11,23 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from queue import Empty, Queue
 from typing import Self
 
-from benchmarks.peers.environments import ROOT, PeerUnavailable, make, reason
+from benchmarks.peers.environments import ROOT, PeerUnavailable, earlier, make, reason
 
 NAMES = ("flower", "pfl", "fedlab")
+EARLIER = "earlier:"  # and a commit: this package as it was
 GOODBYE = 20  # seconds a peer has to end
 
 
 def command(name: str, case_name: str) -> list[str]:
     """What starts a peer; makes its environment if there is none yet."""
+    if name.startswith(EARLIER):
+        return [sys.executable, "-m", "benchmarks.peers.earlier_peer", case_name]
     return [str(make(name)), "-m", f"benchmarks.peers.{name}_peer", case_name]
 
 
@@ -32,11 +36,13 @@ class Peer:
 
     def __init__(self, name: str, case_name: str, timeout: float = 600.0):
         self.name, self.timeout = name, timeout
-        started = command(name, case_name)
+        started, self._folder = command(name, case_name), None
+        if name.startswith(EARLIER):
+            self._folder = earlier(name.removeprefix(EARLIER))
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
             started,
-            cwd=ROOT,
+            cwd=self._folder.name if self._folder else ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -74,6 +80,8 @@ class Peer:
         self._reader.join()
         self._stdout.close()
         self._errors.close()
+        if self._folder:
+            self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self

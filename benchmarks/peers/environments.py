@@ -6,10 +6,13 @@ peer runs on the very same build of torch, and torch is not installed once more.
 comes from there too. Nothing that a peer pins is overridden.
 """
 
+import io
 import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tempfile
 import venv
 from pathlib import Path
 
@@ -66,6 +69,25 @@ def make(name: str, home: Path = HOME) -> Path:
             raise PeerUnavailable(f"{name}: {error}") from error
         stamp.write_text(wanted)
     return folder / "bin" / "python"
+
+
+def earlier(commit: str) -> tempfile.TemporaryDirectory:
+    """A folder with this package as it was at a commit, and the benchmarks of today."""
+    short = ["git", "rev-parse", "--short=7", "--verify", f"{commit}^{{commit}}"]
+    packed = ["git", "archive", commit, "fedlab_core"]
+    try:
+        named = subprocess.run(
+            short, cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        files = subprocess.run(packed, cwd=ROOT, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        raise PeerUnavailable(f"there is no commit {commit!r} here") from None
+    folder = tempfile.TemporaryDirectory()
+    with tarfile.open(fileobj=io.BytesIO(files)) as tar:
+        tar.extractall(folder.name, filter="data")
+    Path(folder.name, "COMMIT").write_text(named.stdout)
+    Path(folder.name, "benchmarks").symlink_to(ROOT / "benchmarks")
+    return folder
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.cases import CASES, Case
+from benchmarks.cases import CASES, NETWORKS, Case
 
 Tree = dict[str, Tensor]
 
@@ -22,7 +22,7 @@ def identity(case: Case) -> dict:
 
 def find(name: str, **changes) -> Case:
     """The case of that name, with some fields changed."""
-    named = {case.name: case for case in CASES}
+    named = {case.name: case for case in (*CASES, *NETWORKS)}
     if name not in named:
         raise SystemExit(f"no case {name!r}: choose from {', '.join(named)}")
     return replace(named[name], **changes)

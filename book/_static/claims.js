@@ -11,6 +11,7 @@
   const byId = new Map(every.map((c) => [c.id, c]));
   const rowOf = new Map(every.map((c) => [c, document.getElementById(c.id)]));
   const place = new Map(every.map((c, i) => [c, i]));
+  const SIDES = { a: "A", b: "B", without: "Without the method" };
   const origin = (c) => byId.get(c.again) ?? c; // of a try, the claim that it looks for
   let asked = null; // the claim that the address names: shown whatever the filters say
   let descending = false;
@@ -280,16 +281,27 @@
       make("tbody", {}, row("the paper", `fl-theirs${far}`, paper), ...rows));
   }
 
+  // What was set; of the others only what is not as in A.
+  function settings(c, name) {
+    const mine = c[name].constants;
+    const groups = [...new Set([...Object.keys(mine), ...Object.keys(c.a.constants)])];
+    const told = groups.filter((group) => name === "a" || mine[group] !== c.a.constants[group])
+      .map((group) => `${group}: ${mine[group] ?? "nothing set"}`).join("; ");
+    if (name === "a") return `Constants: ${told}.`;
+    return told ? `Unlike A: ${told}.` : "Constants as A has them.";
+  }
+
   function side(c, name) {
     const { row, column, table: from, methods, command } = c[name];
     const links = methods.flatMap((m, i) =>
       [i ? ", " : "", make("a", { href: `methods.html#method-${m}` }, data.methods[m])]);
-    const about = make("p", {}, make("strong", {}, name.toUpperCase()), ": ",
+    const about = make("p", {}, make("strong", {}, SIDES[name]), ": ",
       make("span", { class: "fl-theirs" }, `${row} | ${column}`), " (",
       make("code", {}, from), links.length ? "; " : "", ...links, ")");
     if (command === null) return [about];
+    about.append(make("br"), make("small", {}, settings(c, name)));
     const code = make("code", {}, command);
-    const copied = make("button", { type: "button", "aria-label": `Copy the command of ${name.toUpperCase()}` }, "Copy");
+    const copied = make("button", { type: "button", "aria-label": `Copy the command of ${SIDES[name]}` }, "Copy");
     copied.addEventListener("click", () => copy(code, copied));
     return [about, make("p", { class: "fl-command" }, code, copied)];
   }
@@ -309,13 +321,17 @@
     return make("a", { href: `#${c.id}` }, text);
   }
 
+  function ran(c, before) {
+    return c.ran_on ? [before, make("span", { class: "fl-ran" }, c.ran_on)] : [];
+  }
+
   function related(c) {
     if (c.again) {
       return [make("p", {}, "A try at ", link(origin(c), "the paper’s claim"), ".")];
     }
     const tries = every.filter((t) => t.again === c.id);
     if (!tries.length) return [];
-    const each = tries.map((t) => make("li", {}, link(t, t.claim), `: ${t.verdict}`));
+    const each = tries.map((t) => make("li", {}, link(t, t.claim), `: ${t.verdict}`, ...ran(t, " on ")));
     return [make("p", {}, "Looked for again, on other seeds, with one change each:"), make("ul", {}, ...each)];
   }
 
@@ -323,15 +339,15 @@
     const word = make("a", { href: data.rule }, c.verdict);
     const there = c.stand_in && c.verdict !== data.not_run ? " on a stand-in" : "";
     const lost = c.lost ? ` (${c.lost})` : "";
-    const ran = c.ran_on ? [" Ours ran on ", make("span", { class: "fl-ran" }, c.ran_on), "."] : [];
-    const parts = [make("p", {}, word, `${there}: ${c.why}${lost}.`, ...ran)];
+    const on = c.ran_on ? [...ran(c, " Ours ran on "), "."] : [];
+    const parts = [make("p", {}, word, `${there}: ${c.why}${lost}.`, ...on)];
     const lacks = c.lacks && !c.again ? `Not at every scale: ${c.lacks}. ` : "";
     const their = origin(c).paper_data;
     const theirs = their ? `The paper’s data: ${their}.` : "";
     if (lacks || theirs) parts.push(make("p", { class: "fl-theirs" }, `${lacks}${theirs}`));
     parts.push(...related(c));
     if (c.mean !== null) parts.push(make("div", { class: "fl-drawn" }));
-    parts.push(bySeed(c), ...side(c, "a"), ...side(c, "b"));
+    parts.push(bySeed(c), ...Object.keys(SIDES).filter((name) => c[name]).flatMap((name) => side(c, name)));
     const self = make("p", {}, link(c, "Link to this claim"));
     parts.push(files([c], "Download this claim:", `claim-${c.id}`), self);
     return make("div", { class: "fl-claim" }, ...parts);

@@ -44,18 +44,28 @@ def claims_of(
     rows = book.claimed(paper, tables)
     if not rows:
         return HTML("<p>No claim of this paper is declared yet.</p>")
+    return HTML(f'<div class="fl-ledger">{claims_at(rows, paper, most=most)}</div>')
+
+
+def claims_at(
+    rows: Sequence[Judged], paper: str, anchor: str = "claim", most: float = math.inf
+) -> str:
+    """Judged claims as they are shown; `anchor` begins the names of their places.
+
+    Those that were not run are counted, and named in a folded list.
+    """
     done = [j for j in rows if j.verdict.word != rule.NONE]
     waiting = [j for j in rows if j.verdict.word == rule.NONE]
-    parts = [_judged(done, paper, len(done) > most)] if done else []
+    parts = [_judged(done, paper, anchor, len(done) > most)] if done else []
     if waiting:
         table = grid(_HEAD, [_row(j, "") for j in waiting], "Not run yet.")
         parts.append(folded(f"{_many(waiting)} not run yet", table))
-    return HTML(f'<div class="fl-ledger">{"".join(parts)}</div>')
+    return "".join(parts)
 
 
-def _judged(rows: Sequence[Judged], paper: str, apart: bool) -> str:
+def _judged(rows: Sequence[Judged], paper: str, anchor: str, apart: bool) -> str:
     """Claims with a verdict, and a folded list of how each was made."""
-    anchors = [f"claim-{j.claim.slug}" for j in rows]
+    anchors = [f"{anchor}-{j.claim.slug}" for j in rows]
     body = [_row(j, at) for j, at in zip(rows, anchors, strict=True)]
     whose = f"{NAMES[paper]}'s claims" if paper in NAMES else "Claims"
     caption = (
@@ -205,7 +215,7 @@ def _mean(lines: dict[int, Line], j: Judged) -> str:
 
 
 def _lines(j: Judged) -> list[Line]:
-    return [*j.mine.values(), *j.theirs.values()]
+    return [*j.mine.values(), *j.theirs.values(), *j.without.values()]
 
 
 def _made(j: Judged) -> str:
@@ -214,8 +224,9 @@ def _made(j: Judged) -> str:
     claimed = f'<strong class="fl-theirs">{_esc(j.claim.sentence)}.</strong>'
     seeds = f'<a href="{EVERY}#{j.claim.slug}">Seed by seed</a>'
     parts = [f"{claimed} {_esc(why)} {seeds}."]
-    sides = zip(j.claim.sides, (j.mine, j.theirs), strict=True)
-    for cell, found in sides:
+    for cell, found in zip(j.claim.cells, (j.mine, j.theirs, j.without), strict=False):
+        if not found:  # the training without the method may not be there yet
+            continue
         lines = list(found.values())
         values = ", ".join(f"{v['value']}" for v in lines)
         run = f"<code>{_esc(command(cell, j.scale, lines))}</code>"

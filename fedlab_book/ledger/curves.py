@@ -1,4 +1,4 @@
-"""The curves behind a table of the ledger: a panel a group, seeds as thin lines."""
+"""The curves behind a table of the ledger: a panel a group, seeds as lines or band."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,10 @@ from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, show, styled
 from fedlab_book.ledger.markup import place
 from fedlab_ledger.book import Book, grouped
 from fedlab_ledger.cells import Table
+from fedlab_ledger.headline import Headline, Quoted, played
 from fedlab_ledger.ran import data, network, without_names
 from fedlab_ledger.show import COMPARABLE, Shown
+from fedlab_ledger.trace import lines_of
 
 _POINTS = 80  # of a drawn curve: more cannot be told apart
 _STYLES = ("-", "--", "-.", ":")
@@ -24,25 +26,49 @@ Panel = list[tuple[str, list[np.ndarray]]]
 
 def curves_of(book: Book, table: Table) -> HTML | None:
     """Accuracy by round of a table's measured cells; None if there is no curve."""
-    panels = _panels(book, table)
+    cells = book.measured(table)
+    panels = _panels(book, cells)
     if not panels:
         return None
+    alt = _said(panels, place(table))
+    caption = (
+        "Thin lines are seeds, thick ones their mean. The axis leaves out the first "
+        "rounds' low accuracies."
+    )
+    ran = "; ".join(dict.fromkeys(map(_ran, cells)))
+    return show(_drawn(panels), alt, caption, ran)
+
+
+def banded(book: Book, headline: Headline, quotes: Sequence[Quoted]) -> HTML | None:
+    """Accuracy by round of a headline's cells, at the paper's scale: a band over seeds.
+
+    None where the paper draws no such curves, or nothing was run yet.
+    """
+    cells = [q.shown for q in played(quotes)]
+    panels = _panels(book, cells) if headline.curves else {}
+    if not panels:
+        return None
+    caption = (
+        f"The paper draws these curves in its {headline.curves}. Lines: mean of our "
+        "seeds; bands: from the lowest seed to the highest. The axis leaves out the "
+        "first rounds' low accuracies."
+    )
+    ran = "; ".join(dict.fromkeys(map(_ran, cells)))
+    return show(_drawn(panels, band=True), _said(panels, headline.name), caption, ran)
+
+
+def _said(panels: dict[str, Panel], where: str) -> str:
+    """The curves in words."""
     ends = "; ".join(
         f"{name}: " + ", ".join(f"{label} {_end(runs):.1f}" for label, runs in lines)
         for name, lines in panels.items()
     )
     many = max(len(runs) for lines in panels.values() for _, runs in lines)
-    alt = (
-        f"Test accuracy in percent against round behind {place(table)}, a panel for "
+    return (
+        f"Test accuracy in percent against round behind {where}, a panel for "
         f"each of: {', '.join(panels)}; up to {many} seeds. In the last round, mean of "
         f"the seeds: {ends}."
     )
-    caption = (
-        "Thin lines are seeds, thick ones their mean. The axis leaves out the first "
-        "rounds' low accuracies."
-    )
-    ran = "; ".join(dict.fromkeys(_ran(s) for s in book.measured(table)))
-    return show(_drawn(panels), alt, caption, ran)
 
 
 def _ran(s: Shown) -> str:
@@ -50,11 +76,11 @@ def _ran(s: Shown) -> str:
     return f"{data(setting)}, {network(setting)}"
 
 
-def _panels(book: Book, table: Table) -> dict[str, Panel]:
+def _panels(book: Book, cells: Sequence[Shown]) -> dict[str, Panel]:
     """The curves by group; cells that report the same runs are drawn once."""
     panels: dict[str, Panel] = {}
     seen: set[tuple[str, str]] = set()
-    for name, members in grouped(book.measured(table)).items():
+    for name, members in grouped(cells).items():
         lines: Panel = []
         for label, s in members:
             at = (s.cell.settings[s.scale].key, s.scale)
@@ -76,7 +102,8 @@ def _title(name: str, members: Sequence[Shown]) -> str:
 
 
 def _curves(book: Book, s: Shown) -> list[np.ndarray]:
-    lines = [[v for v in line["curve"] if v is not None] for line in book.lines(s)]
+    found = lines_of(s.cell, s.scale, book.found)
+    lines = [[v for v in line["curve"] if v is not None] for line in found]
     return [100 * np.asarray(curve) for curve in lines if len(curve) > 1]
 
 
@@ -102,7 +129,7 @@ def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 @styled
-def _drawn(panels: dict[str, Panel]) -> Figure:
+def _drawn(panels: dict[str, Panel], band: bool = False) -> Figure:
     labels = list(dict.fromkeys(label for p in panels.values() for label, _ in p))
     looks = _looks(labels)
     ncols = 2 if len(panels) > 1 else 1
@@ -111,7 +138,7 @@ def _drawn(panels: dict[str, Panel]) -> Figure:
     height = nrows * _PANEL + legend * _LEGEND
     fig, axes = canvas(_WIDTH, height, nrows, ncols, squeeze=False)
     for ax, (name, lines) in zip(axes.flat, panels.items(), strict=False):
-        _panel(ax, name, lines, looks)
+        _panel(ax, name, lines, looks, band)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     for row in axes:
@@ -123,10 +150,14 @@ def _drawn(panels: dict[str, Panel]) -> Figure:
     return fig
 
 
-def _panel(ax: Axes, name: str, lines: Panel, looks: dict[str, dict]) -> None:
+def _panel(
+    ax: Axes, name: str, lines: Panel, looks: dict[str, dict], band: bool
+) -> None:
     low, high = math.inf, -math.inf
     for label, runs in lines:
-        for run in runs:
+        if band:
+            _band(ax, runs, looks[label]["color"])
+        for run in [] if band else runs:
             ax.plot(*_thinned(run), linewidth=0.7, alpha=0.45, **looks[label])
         mean = _mean(runs)
         ax.plot(*_thinned(mean), linewidth=2, **looks[label])
@@ -135,6 +166,14 @@ def _panel(ax: Axes, name: str, lines: Panel, looks: dict[str, dict]) -> None:
     room = 0.06 * max(high - low, 1.0)
     ax.set(title=name, xlabel="round", ylim=(low - room, high + room))
     ax.grid(axis="y", color=INK)
+
+
+def _band(ax: Axes, runs: Sequence[np.ndarray], colour: str) -> None:
+    """From the lowest seed to the highest, round by round."""
+    shortest = min(map(len, runs))
+    every = np.array([run[:shortest] for run in runs])
+    (at, low), (_, high) = _thinned(every.min(0)), _thinned(every.max(0))
+    ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _thinned(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

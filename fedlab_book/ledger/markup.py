@@ -6,6 +6,7 @@ Tables that nobody has measured are folded, with the paper's numbers inside.
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from IPython.display import HTML
@@ -16,7 +17,15 @@ from fedlab_ledger.claims import Judged, tally
 from fedlab_ledger.ran import data, in_words, network
 from fedlab_ledger.show import COMPARABLE, Shown, shown, summed
 from fedlab_ledger.trace import command, lines_of, table_command, took, trace
-from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
+from fedlab_ledger.verdict import (
+    AS_GOOD,
+    DIFFERS,
+    MATCHES,
+    NONE,
+    OPPOSITE,
+    SAME,
+    UNDECIDED,
+)
 
 _METRICS = {
     "best": "best round",
@@ -135,12 +144,21 @@ _COUNTED = (
 )
 
 
+_JUDGED = {MATCHES: "match", DIFFERS: "differ", UNDECIDED: "undecided"}
+
+
 def _counts(book: Book, tables: Sequence[Table]) -> str:
     """Cells of a row: how many numbers, and how many of each status."""
     counts = book.counts(tables)
-    return "".join(
-        f"<td>{n or '–'}</td>" for n in (sum(counts.values()), *counts.values())
+    cells = [f"{n or '–'}" for n in (sum(counts.values()), *counts.values())]
+    words = Counter(
+        s.word for t in tables for s in book.cells(t) if s.status == COMPARABLE
     )
+    said = ", ".join(f"{words[w]} {does}" for w, does in _JUDGED.items() if words[w])
+    cells[1 + list(counts).index(COMPARABLE)] += f"<br><small>{said}</small>" * bool(
+        said
+    )
+    return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
 _HEAD = ("", "paper", "ours", "ours ran on", "verdict")
@@ -206,11 +224,11 @@ def _traces(
     }
     items = []
     for s in cells:
-        text = _trace(s, book)
+        text = traced(s, book)
         for scale, others in at.items():
             other = others[s.cell.name]
             if scale != s.scale and other.verdict.n:
-                text += f"<br>Also at {scale} scale: {_trace(other, book)}"
+                text += f"<br>Also at {scale} scale: {traced(other, book)}"
         where = f"{_esc(s.cell.row)} | {_esc(s.cell.column)}"
         where = f'<strong class="fl-theirs">{where}</strong>'
         items.append(f'<li id="{numbers[id(s)]}">{where}: {text}</li>')
@@ -218,7 +236,8 @@ def _traces(
     return folded(f"How each of these {len(cells)} numbers was made", inside)
 
 
-def _trace(s: Shown, book: Book) -> str:
+def traced(s: Shown, book: Book) -> str:
+    """A cell's seeds, its verdict, and the command and machine that made it."""
     lines = lines_of(s.cell, s.scale, book.found)
     values = ", ".join(
         f"{v['value']:g}" if v["value"] is not None else "none" for v in lines

@@ -26,30 +26,37 @@ class CropFlip:
 
     def __call__(self, x: Tensor, key: Tensor) -> Tensor:
         """Augment (..., batch, channels, height, width), one key for each batch."""
+        return self.moved(x, self.drawn(key, x.shape[-4]))
+
+    def drawn(self, key: Tensor, n: int) -> Tensor:
+        """How n images of each key are moved: down, right, and -1 to be mirrored."""
+        draw = uniform(key, 3 * n).unflatten(-1, (n, 3))
+        by = (draw[..., :2] * (2 * self.pad + 1)).floor() - self.pad
+        mirrored = (draw[..., 2:] < 0.5) & self.flip
+        return torch.cat([by, 1 - 2 * mirrored.to(by.dtype)], -1)
+
+    def moved(self, x: Tensor, drawn: Tensor) -> Tensor:
+        """The images, each moved as drawn; what comes from outside is `fill`."""
         images = x.flatten(0, -4)
         fills, held = len(self.fill), images.shape[1]
         fits = fills in (1, held)
         require(fits, f"fill has {fills} numbers, the images {held} channels")
-        n, channels, height, width = images.shape
-        draw = uniform(key, 3 * x.shape[-4]).reshape(n, 3)
-        top, left = (draw[:, :2] * (2 * self.pad + 1)).long().unsqueeze(-1).unbind(1)
-        rows = top + torch.arange(height, device=x.device)
-        across = torch.arange(width, device=x.device)
-        mirrored = (draw[:, 2:] < 0.5) & self.flip
-        cols = left + torch.where(mirrored, width - 1 - across, across)
-        wide = self._surround(images)
-        wide = wide.gather(
-            2, rows[:, None, :, None].expand(-1, channels, -1, wide.shape[3])
-        )
-        cols = cols[:, None, None, :].expand(-1, channels, height, -1)
-        return wide.gather(3, cols).view_as(x)
+        *_, height, width = images.shape
+        top, left, turn = drawn.flatten(0, -2).to(x.dtype)[..., None].unbind(1)
+        rows = _centres(height, x) + 2 * top / height
+        cols = _centres(width, x) * turn + 2 * left / width
+        places = torch.broadcast_tensors(cols[:, None], rows[:, :, None])
+        out = F.grid_sample(
+            images, torch.stack(places, -1), mode="nearest", align_corners=False
+        )  # which looks every pixel up where it came from, as it is
+        if any(self.fill):
+            inside = (rows.abs() < 1)[:, :, None] & (cols.abs() < 1)[:, None]
+            fill = out.new_tensor(self.fill)[:, None, None]
+            out = torch.where(inside[:, None], out, fill)
+        return out.view_as(x)
 
-    def _surround(self, images: Tensor) -> Tensor:
-        around = (self.pad,) * 4
-        if len(self.fill) == 1:
-            return F.pad(images, around, value=self.fill[0])
-        parts = images.split(1, dim=1)
-        return torch.cat(
-            [F.pad(x, around, value=f) for x, f in zip(parts, self.fill, strict=True)],
-            dim=1,
-        )
+
+def _centres(size: int, like: Tensor) -> Tensor:
+    """Where the pixels of a row are, from -1 to 1."""
+    at = torch.arange(1, 2 * size, 2, device=like.device, dtype=like.dtype)
+    return at / size - 1

@@ -46,6 +46,18 @@ def merge(works: Sequence[Work]) -> tuple[Rule, list[Tree]]:
     return replace(rules[0], **hooks), sent
 
 
+def letting(rule: Rule) -> tuple[Rule, dict[str, float]]:
+    """The rule with all of its numbers read from the broadcast, and the numbers."""
+    hooks: dict[str, Any] = {}
+    found: dict[str, float] = {}
+    for name in _HOOKS:
+        hook = getattr(rule, name)
+        if own := _numbers(hook):
+            hooks[name] = _Sent(name, _with(hook, dict.fromkeys(own, 0.0)), tuple(own))
+            found |= {f"{name}/{n}": float(getattr(hook, n)) for n in own}
+    return replace(rule, **hooks), found
+
+
 @dataclass(frozen=True)
 class _Sent:
     """A hook some of whose numbers are read from the broadcast."""

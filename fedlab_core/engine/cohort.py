@@ -1,8 +1,8 @@
 """The one call: a cohort in, what its training gave out."""
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import PLAIN, ClientInput, Rule, Training
 from fedlab_core.engine.agreement import agree, foreign
-from fedlab_core.engine.graphs import affordable, captured
+from fedlab_core.engine.arithmetic import exact
+from fedlab_core.engine.graphs import affordable, captured, peak
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
@@ -94,10 +95,9 @@ def train(
     if engine == "auto":
         engine = choose_engine(model, len(cohort), x)
     kept = {} if kept is None else kept
-    network = _network(model, precision == "bf16", kept)
-    task = Task(network, x, y, training, rule)
+    task = Task(_network(model, precision == "bf16", kept), x, y, training, rule)
     if not given.state:
-        state = first_states(network, training, rule, given)
+        state = first_states(task.network, training, rule, given)
         given = ClientInput(given.start, state, given.broadcast)
     rank = list(range(len(cohort)))
     if engine == "stacked":
@@ -105,7 +105,7 @@ def train(
         rank.sort(key=lambda k: (-counts[k], cohort[k].key))
 
     def play(rows: list[int]) -> Trained:
-        plan = make_plan([cohort[k] for k in rows], training)
+        plan = make_plan([cohort[k] for k in rows], training, x.device)
         here = given.of(as_slice(rows))
         if engine == "looped":
             done = train_looped(task, plan, here)
@@ -116,15 +116,16 @@ def train(
         models, states, uploads, loss = done
         return Trained(models, loss, plan.steps, states, uploads)
 
-    with _arithmetic(precision, x.device), explained(model, given.start, x, y):
+    with exact(precision == "tf32"), explained(model, given.start, x, y):
         if engine == "stacked" and precision == "float32":
             _try_once(task, cohort, given, kept)
+        key = (id(model), training, rule)
         if largest is None:
             largest = 256
             if x.device.type == "cuda" and engine == "stacked":
-                key = (id(model), training, rule)
-                largest = affordable(play, rank, kept, key)
-        parts = in_parts(play, rank, largest, kept)
+                seen = partial(peak, task, cohort, given)
+                largest = affordable(seen, rank, kept, key)
+        parts = in_parts(play, rank, largest, kept, key)
     whole = _joined(parts)
     if rank == sorted(rank):
         return whole
@@ -145,7 +146,7 @@ def _try_once(
     """Try a rule that is not the core's, in the first round that it trains."""
     tried = kept.setdefault("tried", set())
     if foreign(task.rule) and task.rule not in tried:
-        agree(task, make_plan(cohort, task.training), given)
+        agree(task, make_plan(cohort, task.training, task.x.device), given)
         tried.add(task.rule)
 
 
@@ -182,21 +183,3 @@ def _check(
     begun = {n: tuple(v.shape) for n, v in given.start.items()}
     fits = own == begun
     require(fits, f"start must be the network's state, {len(cohort)} rows of each")
-
-
-@contextmanager
-def _arithmetic(precision: str, device: torch.device):
-    """The same bits for the same seed, and no shortcut that was not asked for."""
-    if device.type != "cuda":
-        yield
-        return
-    before = torch.get_float32_matmul_precision()
-    short = precision == "tf32"
-    torch.set_float32_matmul_precision("high" if short else "highest")
-    try:
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=False, deterministic=True, allow_tf32=short
-        ):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)

@@ -8,22 +8,22 @@ A graph also has a fixed number of clients. A few numbers are captured, and what
 computes for clients that have finished is thrown away.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.client import ClientInput
-from fedlab_core.engine.plan import Plan
-from fedlab_core.engine.stacked import StackedCohort
+from fedlab_core.engine.plan import Client, Plan, make_plan
+from fedlab_core.engine.stacked import FLAT, StackedCohort
 from fedlab_core.engine.step import Gave, Task
 from fedlab_core.tree import Tree, copied
 
 Replay = Callable[[], None]
 Capture = Callable[[Callable[[], None]], Replay]
 
-_STAGES = 4  # kept for later rounds: each holds a cohort's memory
 _WARM_UP = 2  # steps before a capture: libraries choose their kernels in them
 
 
@@ -37,22 +37,27 @@ class Captured:
         self.sizes = sizes(clients)
         self.room = max(longest, _WARM_UP)
         self.replays: dict[tuple[int, bool], Replay] = {}
-        stage.hold = self._hold
 
     def play(self, plan: Plan, given: ClientInput) -> Gave:
         """A round, from what the cohort was given to what it gave."""
         turns = [self._turn(n) for n in plan.active]
-        self.stage.load(plan, given)
+        self.stage.load(plan, given, self._hold)
         missing = [turn for turn in dict.fromkeys(turns) if turn not in self.replays]
         for turn in missing:
             self.stage.tables["t"].zero_()
-            self.replays[turn] = self.capture(lambda turn=turn: self.stage.step(*turn))
+            self.replays[turn] = self.capture(partial(self.stage.step, *turn))
         if missing:  # what was captured has also run
-            self.stage.load(plan, given)
+            self.stage.load(plan, given, self._hold)
         for turn in turns:
             self.replays[turn]()
         models, states, uploads, loss = self.stage.unload(plan)
         return copied(models), copied(states), copied(uploads), loss
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds from round to round."""
+        trees = (*self.stage.trees.values(), self.stage.tables)
+        return sum(v.nbytes for tree in trees for v in tree.values())
 
     def _turn(self, active: int) -> tuple[int, bool]:
         size = min(s for s in self.sizes if s >= active)
@@ -68,8 +73,9 @@ class Captured:
             stage.tables = {n: table.to(device) for n, table in tables.items()}
             return
         for n, tree in trees.items():
-            for k, v in tree.items():
-                stage.trees[n][k].copy_(v)
+            if n + FLAT not in trees:  # whose pieces are copied with it
+                for k, v in tree.items():
+                    stage.trees[n][k].copy_(v)
         for n, table in tables.items():
             stage.tables[n].copy_(table)
 
@@ -93,16 +99,25 @@ class CudaGraphs:
         self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, step: Callable[[], None]) -> Replay:
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
+        here, aside = torch.cuda.current_stream(), _aside()
+        aside.wait_stream(here)
         with torch.cuda.stream(aside):
             for _ in range(_WARM_UP):
                 step()
-        torch.cuda.current_stream().wait_stream(aside)
+        here.wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
-            step()
+        try:
+            with torch.cuda.graph(graph, pool=self.pool, stream=aside):
+                step()
+        finally:
+            torch.cuda.set_stream(here)  # a capture that fails leaves its own
         return graph.replay
+
+
+@cache
+def _aside() -> torch.cuda.Stream:
+    """Where all captures are made: libraries keep memory for every stream they see."""
+    return torch.cuda.Stream()
 
 
 def captured(task: Task, plan: Plan, given: ClientInput, kept: dict) -> Captured:
@@ -115,27 +130,48 @@ def captured(task: Task, plan: Plan, given: ClientInput, kept: dict) -> Captured
     data = (id(task.network), id(task.x), id(task.y), precision)
     key = (*data, task.training, task.rule, longest, plan.full, scheduled, *form)
     stages = kept.setdefault("stages", {})
-    if key not in stages:
-        while len(stages) >= _STAGES:
-            del stages[next(iter(stages))]  # the oldest
-        stage = StackedCohort(task)
-        stages[key] = Captured(stage, len(plan.steps), longest, CudaGraphs())
-    return stages[key]
+    stage = stages.pop(key, None)
+    if stage is None:
+        while stages and sum(s.nbytes for s in stages.values()) > _room():
+            del stages[next(iter(stages))]  # the one that was not used for longest
+        if "graphs" not in kept:  # none outlives its step: all share their memory
+            kept["graphs"] = CudaGraphs()
+        cohort = StackedCohort(task, flat=True)
+        stage = Captured(cohort, len(plan.steps), longest, kept["graphs"])
+    stages[key] = stage  # the latest last
+    return stage
+
+
+def _room() -> float:
+    """How many bytes stages may hold from round to round."""
+    return torch.cuda.mem_get_info()[1] / 4
+
+
+def peak(
+    task: Task, cohort: Sequence[Client], given: ClientInput, rows: list[int]
+) -> int:
+    """The most bytes that two steps of some of a cohort take at once."""
+    plan = make_plan([cohort[k] for k in rows], task.training, task.x.device)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    stage = StackedCohort(task, flat=True)
+    stage.load(plan, given.of(rows))
+    for _ in range(min(2, len(plan.at))):
+        stage.step(len(rows))
+    return torch.cuda.max_memory_allocated() - before
 
 
 def affordable(
-    play: Callable[[list[int]], object], rank: list[int], kept: dict, key: tuple
+    peak: Callable[[list[int]], int], rank: list[int], kept: dict, key: tuple
 ) -> int:
-    """How many clients fit on the device, from what training two of them takes."""
-    if len(rank) <= 2:
-        return 2
+    """How many clients fit on the device, by what four take more than two."""
+    if len(rank) <= 4:
+        return 4
     if key not in kept:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        play(rank[:2])
-        each = (torch.cuda.max_memory_allocated() - before) / 2
+        two, four = peak(rank[:2]), peak(rank[:4])
+        each = max(1.0, (four - two) / 2)
         free, _ = torch.cuda.mem_get_info()
         free += torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-        kept[key] = max(1, int(0.8 * free / max(each, 1)))
+        kept[key] = max(1, int((0.8 * free - max(0, two - 2 * each)) / each))
     return kept[key]

@@ -66,7 +66,9 @@ def _alone() -> None:
 
 
 def _channels_last(network: Network, x: Tensor) -> bool:
-    return network.has_convolutions and x.ndim == 4 and x.device.type == "cpu"
+    short = network.bf16 or torch.get_float32_matmul_precision() == "high"
+    liked = x.device.type == "cpu" or short  # as a GPU's short arithmetic does
+    return network.has_convolutions and x.ndim == 4 and liked
 
 
 def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Gave:
@@ -84,13 +86,13 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
     format = _LAST if _channels_last(network, task.x) else torch.preserve_format
     like = numbers(task.x, live)
     none, total = like.new_zeros(0), like.new_zeros(())
+    moves = one.drawn(training, marks, plan.at.shape[2]).get("drawn")
     names, ws = list(live), list(live.values())
     given = ClientInput(given.start, own, given.broadcast)
     for t in range(steps):
         here, mark = at[t, : real[t]], marks[t]
-        images = task.x[here]
-        if training.augment:
-            images = training.augment(images, mark)
+        move = None if moves is None else moves[t, : real[t]]
+        images = one.augmented(training, task.x[here], mark, move)
         images = images.contiguous(memory_format=format)
         batch = bare(Batch, images, task.y[here], none, mark)
         loss, buffers, changes = one.value_of(task, live, buffers, batch, given)

@@ -1,7 +1,7 @@
 """A cohort in parts that fit in memory."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 import torch
@@ -12,14 +12,18 @@ Result = TypeVar("Result")
 
 
 def in_parts(
-    play: Callable[[list[int]], Result], rows: list[int], largest: int, kept: dict
+    play: Callable[[list[int]], Result],
+    rows: list[int],
+    largest: int,
+    kept: dict,
+    key: Hashable,
 ) -> list[Result]:
-    """Play the rows in parts of at most `largest`.
+    """Play the rows in parts of at most `largest`, or what fitted for this `key`.
 
     A part that does not fit in memory is split in two and tried once more, without what
     was kept for later.
     """
-    results = []
+    results, largest = [], min(largest, kept.get(key, largest))
     for first in range(0, len(rows), largest):
         part = rows[first : first + largest]
         try:
@@ -32,6 +36,7 @@ def in_parts(
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         results += _halves(play, part)
+        kept[key] = -(-len(part) // 2)
     return results
 
 
@@ -56,6 +61,13 @@ def _halves(play: Callable[[list[int]], Result], part: list[int]) -> list[Result
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory has run out, on a device or on the host."""
-    kinds = (torch.OutOfMemoryError, MemoryError)
-    return isinstance(error, kinds) or "can't allocate memory" in str(error)
+    """Whether memory has run out, on a device or on the host, then or just before.
+
+    What ends a capture that ran out of memory complains of the capture.
+    """
+    kinds, now = (torch.OutOfMemoryError, MemoryError), error
+    while now is not None:
+        if isinstance(now, kinds) or "can't allocate memory" in str(now):
+            return True
+        now = now.__cause__ or now.__context__
+    return False

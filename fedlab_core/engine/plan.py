@@ -35,10 +35,11 @@ class Client:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a cohort's round, on the host: three (steps, clients[, batch]).
+    """The steps of a cohort's round: three tensors of (steps, clients[, batch]).
 
     Row (t, k) of `at` holds the samples of client k's step t, `real[t, k]` of them;
-    the rest is padding. A client that has finished has 0 real samples.
+    the rest is padding. A client that has finished has 0 real samples. `at` lies where
+    the samples are, the rest on the host.
     """
 
     at: Tensor
@@ -58,8 +59,8 @@ class Plan:
         """How much each sample counts in its mini-batch; nothing if all are full."""
         if self.full:
             return torch.zeros(*self.real.shape, 0, dtype=dtype)
-        real = self.real[..., None]
-        inside = torch.arange(self.at.shape[2]) < real
+        real = self.real[..., None].to(self.at.device)
+        inside = torch.arange(self.at.shape[2], device=real.device) < real
         return inside.to(dtype) / real.clamp(min=1)
 
     @property
@@ -79,41 +80,42 @@ class Plan:
 def count_steps(clients: Sequence[Client], training: Training) -> Tensor:
     """How many steps each client takes in this round."""
     require(len(clients) > 0, "clients: nobody is there")
-    keys = keys_of(torch.tensor([c.key for c in clients]))
-    sizes = torch.tensor([len(c.indices) for c in clients])
-    per_epoch = _batches(sizes, training)
+    per_epoch = _batches(_sizes(clients), training)
     if training.iterations is None:
         steps = training.epochs * per_epoch
     else:
-        drawn = _draw(fold(keys, _ITERATIONS), training.iterations)
+        drawn = _draw(fold(_keys(clients), _ITERATIONS), training.iterations)
         steps = torch.where(per_epoch > 0, drawn, 0)
     if training.cap is not None:
-        steps = torch.minimum(steps, _draw(fold(keys, _CAP), training.cap))
+        steps = torch.minimum(steps, _draw(fold(_keys(clients), _CAP), training.cap))
     return steps
 
 
-def make_plan(clients: Sequence[Client], training: Training) -> Plan:
+def make_plan(
+    clients: Sequence[Client], training: Training, device: torch.device | str = "cpu"
+) -> Plan:
     """The plan of these clients; to be stacked, those with the most steps first."""
-    steps = count_steps(clients, training)
-    keys = keys_of(torch.tensor([c.key for c in clients]))
-    longest = int(steps.max())
-    most = max(len(c.indices) for c in clients)
+    sizes, keys, steps = _sizes(clients), _keys(clients), count_steps(clients, training)
+    longest, most = int(steps.max()), int(sizes.max())
     size = min(training.batch_size, -(-most // _WIDTH) * _WIDTH)
-    places = longest * len(clients) * size
-    if places > MOST_PLACES:
+    if longest * len(clients) * size > MOST_PLACES:
         raise InputError(
             f"{longest} steps of {len(clients)} clients with {size} samples are more "
             f"than {MOST_PLACES} samples in a round: take fewer epochs"
         )
-    at = torch.zeros(longest, len(clients), size, dtype=torch.int64)
-    real = torch.zeros(longest, len(clients), dtype=torch.int64)
-    step, client, place, sample = _shuffled(
-        clients, fold(keys, _ORDER), steps, training
-    )
-    at[step, client, place] = sample
-    real.index_put_((step, client), torch.ones_like(step), accumulate=True)
+    per_epoch = _batches(sizes, training).clamp(min=1)
+    t = torch.arange(longest)[:, None]
+    left = sizes - t % per_epoch * training.batch_size  # of the epoch, before step t
+    real = torch.where(t < steps, left.clamp(max=training.batch_size), 0)
+    at = _shuffled(clients, fold(keys, _ORDER), steps, training, size, device)
     lr, lr_sum = _rates(clients, training, steps, longest)
     return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
+
+
+def lr_sums(clients: Sequence[Client], training: Training) -> Tensor:
+    """The sum of the learning rates of each client's steps."""
+    steps = count_steps(clients, training)
+    return _rates(clients, training, steps, int(steps.max()))[1]
 
 
 @checked
@@ -121,6 +123,14 @@ def batch_order(client: Client, training: Training) -> list[Tensor]:
     """The samples of each of a client's mini-batches, in the order it meets them."""
     plan = make_plan([client], training)
     return [at[:n] for at, n in zip(plan.at[:, 0], plan.real[:, 0], strict=True)]
+
+
+def _sizes(clients: Sequence[Client]) -> Tensor:
+    return torch.tensor([len(c.indices) for c in clients])
+
+
+def _keys(clients: Sequence[Client]) -> Tensor:
+    return keys_of(torch.tensor([c.key for c in clients]))
 
 
 def _batches(sizes: Tensor, training: Training) -> Tensor:
@@ -134,29 +144,41 @@ def _draw(keys: Tensor, between: Range) -> Tensor:
 
 
 def _shuffled(
-    clients: Sequence[Client], keys: Tensor, steps: Tensor, training: Training
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Where every sample goes: its step, client, place in the mini-batch, and index.
+    clients: Sequence[Client],
+    keys: Tensor,
+    steps: Tensor,
+    training: Training,
+    size: int,
+    device: torch.device | str,
+) -> Tensor:
+    """Which samples each step has, padded to `size`; nothing waits for the device.
 
     An epoch of a client is a stretch of one long list; one sort, by numbers drawn from
     the epoch's key, shuffles every stretch within itself.
     """
-    sizes = torch.tensor([len(c.indices) for c in clients])
+    sizes, batch = _sizes(clients), training.batch_size
     per_epoch = _batches(sizes, training)
     epochs = -(-steps // per_epoch.clamp(min=1))
     whose = torch.arange(len(clients)).repeat_interleave(epochs)
-    epoch = _count_up(epochs)
-    stretch = torch.arange(len(whose)).repeat_interleave(sizes[whose])
-    rank = _count_up(sizes[whose])
-    drawn = bits_at(fold(keys[whose], epoch)[stretch], rank) >> 24 & 2**40 - 1
+    epoch, length = _count_up(epochs), sizes[whose]
+    done = epoch * per_epoch[whose]  # steps before the stretch
+    kept = torch.minimum(per_epoch[whose], steps[whose] - done) * batch
+    begins, first = length.cumsum(0) - length, (sizes.cumsum(0) - sizes)[whose]
+    rows = torch.stack([fold(keys[whose], epoch), begins, first, done, whose, kept])
+    total, number = int(length.sum()), torch.arange(len(whose))
+    longest = int(steps.max())
+
+    rows, number, length = (v.to(device) for v in (rows, number, length))
+    stretch = number.repeat_interleave(length, output_size=total)
+    key, begin, first, done, whose, kept = rows[:, stretch]
+    rank = torch.arange(total, device=device) - begin
+    drawn = bits_at(key, rank) >> 24 & 2**40 - 1
     order = (stretch << 40 | drawn).argsort(stable=True)
-    client = whose[stretch]
-    first = sizes.cumsum(0) - sizes
-    sample = torch.cat([c.indices for c in clients])[first[client] + rank[order]]
-    step = epoch[stretch] * per_epoch[client] + rank // training.batch_size
-    kept = rank < per_epoch[client] * training.batch_size
-    kept &= step < steps[client]
-    return step[kept], client[kept], (rank % training.batch_size)[kept], sample[kept]
+    sample = torch.cat([c.indices for c in clients]).to(device)[first + rank[order]]
+    place = ((done + rank // batch) * len(clients) + whose) * size + rank % batch
+    at = sample.new_zeros(longest * len(clients) * size + 1)
+    at[torch.where(rank < kept, place, len(at) - 1)] = sample  # left out: to the end
+    return at[:-1].view(longest, len(clients), size)
 
 
 def _count_up(lengths: Tensor) -> Tensor:

@@ -5,6 +5,9 @@ the steps are called one by one, each on exactly the clients that have steps lef
 `captured` plays the same step on a CUDA device.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -13,15 +16,24 @@ from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import numbers
-from fedlab_core.tree import CONTIGUOUS, Tree, copied, gradient, with_grad
+from fedlab_core.tree import CONTIGUOUS, Tree, copied, flatten, gradient, with_grad
+
+Hold = Callable[[dict[str, Tree], Tree, Tree], None]
+_ONCE = ("steps", "t")  # the tables that are the same in every step
+FLAT = "_flat"  # after the name of a tree: the same as one row a client
 
 
 class StackedCohort:
-    """A cohort's tensors, and the step that trains them in place."""
+    """A cohort's tensors, and the step that trains them in place.
 
-    def __init__(self, task: one.Task):
+    If `flat`, all parameters are pieces of one tensor, as a GPU prefers: few and long
+    operations. A CPU prefers them as their gradients lie in memory.
+    """
+
+    def __init__(self, task: one.Task, flat: bool = False):
         self.task, self.x, self.training = task, task.x, task.training
-        self.value = torch.vmap(self._value)
+        self.value = torch.vmap(partial(_value, task))
+        self.flat = flat
         self.trees: dict[str, Tree] = {}
         self.tables: Tree = {}
 
@@ -32,53 +44,66 @@ class StackedCohort:
             self.step(n)
         return self.unload(plan)
 
-    def load(self, plan: Plan, given: ClientInput) -> None:
-        """Take a cohort up: a copy of its own of everything that a step changes."""
+    def load(self, plan: Plan, given: ClientInput, hold: Hold | None = None) -> None:
+        """Take a cohort up: a copy of its own of everything that a step changes.
+
+        `hold` puts it where it stays; those of its tables in `every` have a row a step.
+        """
         begun, buffers = self.task.network.split(given.start)
         own, velocity, kept = one.unpack(given.state, begun, self.training)
         like = numbers(self.x, begun)
         changing = {
-            "params": self._laid_out(begun),
             "buffers": copied(buffers | kept),
-            "velocity": self._laid_out(velocity),
             "own": copied(own),
             "total": {"loss": like.new_zeros(len(plan.steps))},
         }
+        for name, tree in (("params", begun), ("velocity", velocity)):
+            changing |= self._laid_out(name, tree)
         fixed = {"start": given.start, "broadcast": given.broadcast}
-        every = {"at": plan.at, "weight": plan.weight(like.dtype)}
-        every["marks"] = plan.marks(slice(None))
+        marks = plan.marks(slice(None)).to(self.x.device)
+        every = {"at": plan.at, "weight": plan.weight(like.dtype), "marks": marks}
+        every |= one.drawn(self.training, marks, plan.at.shape[2])
         if isinstance(plan.lr, Tensor):
-            every["lr"] = plan.lr
+            every["lr"] = plan.lr.to(like.dtype)
         once = {"steps": plan.steps, "t": torch.zeros(1, dtype=torch.int64)}
-        self.hold(fixed | changing, every, once)
-
-    def hold(self, trees: dict[str, Tree], every: Tree, once: Tree) -> None:
-        """Take these for the cohort; those in `every` have a row for each step."""
-        self.trees = trees
+        if hold:
+            hold(fixed | changing, every, once)
+            return
+        self.trees = fixed | changing
         self.tables = {n: v.to(self.x.device) for n, v in (every | once).items()}
 
-    def _laid_out(self, tree: Tree) -> Tree:
-        """A copy, with the weights of linear layers in memory as their gradients are.
+    def _laid_out(self, name: str, tree: Tree) -> dict[str, Tree]:
+        """A copy of parameters: a row a client with its pieces, if `flat`.
 
-        Those come transposed; following one across the grain takes five times as long.
+        Otherwise the weights of linear layers lie in memory as their gradients do:
+        transposed. To follow one across the grain takes five times as long.
         """
-        return {
+        if self.flat and len({w.dtype for w in tree.values()}) == 1:
+            whole = flatten(tree, client_axis=True)
+            pieces = whole.split([w[0].numel() for w in tree.values()], dim=1)
+            parts = zip(tree.items(), pieces, strict=True)
+            views = {n: piece.view_as(w) for (n, w), piece in parts}
+            return {name: views, name + FLAT: {"all": whole}}
+        laid = {
             n: w.mT.clone(memory_format=CONTIGUOUS).mT
             if n in self.task.network.linear
             else w.clone(memory_format=CONTIGUOUS)
             for n, w in tree.items()
         }
+        return {name: laid}
 
     def step(self, n: int, gated: bool = False) -> None:
         """Train the first n clients; if `gated`, those of them that have steps left."""
         tables, training = self.tables, self.training
         t = tables["t"]
-        at, weight, marks = (
-            tables[name].index_select(0, t)[0, :n] for name in ("at", "weight", "marks")
-        )
-        x, y = self.x[at], self.task.y[at]
-        if training.augment:
-            x = training.augment(x, marks)
+        now = {
+            name: table.index_select(0, t)[0, :n]
+            for name, table in tables.items()
+            if name not in _ONCE
+        }
+        at, weight, marks = now["at"], now["weight"], now["marks"]
+        x = one.augmented(training, self.x[at], marks, now.get("drawn"))
+        y = self.task.y[at]
         first = {
             name: {key: v[:n] for key, v in tree.items()}
             for name, tree in self.trees.items()
@@ -94,11 +119,16 @@ class StackedCohort:
         with torch.no_grad():
             params = first["params"]
             grads = one.corrected(self.task, grads, params, given, clients=True)
-            lr = training.lr
-            if "lr" in tables:
-                lr = tables["lr"].index_select(0, t)[0, :n]
+            lr = now.get("lr", training.lr)
             push = one.pushed(self.task.rule, params, given, clients=True)
             velocity = first["velocity"]
+            if "params" + FLAT in first:
+                moves = [grads, push] if push else [grads]
+                moves = [{n: move[n] for n in params} for move in moves]
+                rows = [{"all": flatten(move, client_axis=True)} for move in moves]
+                grads, push = rows[0], rows[1] if push else None
+                params = first["params" + FLAT]
+                velocity = first.get("velocity" + FLAT, {})
             one.descend(params, grads, velocity, lr, training, active, push)
             one.overwrite(first["buffers"], buffers, active)
             one.overwrite(first["own"], changes, active)
@@ -118,13 +148,9 @@ class StackedCohort:
         loss = trees["total"]["loss"] / steps.clamp(min=1)
         return params | buffers, state, upload, loss
 
-    def _value(self, params: Tree, buffers: Tree, batch, given):
-        """One client's loss, and what its mini-batch changed besides."""
-        loss, new, changes = one.value_of(
-            self.task,
-            params,
-            buffers,
-            bare(Batch, *batch),
-            bare(ClientInput, *given.values()),
-        )
-        return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)
+
+def _value(task: one.Task, params: Tree, buffers: Tree, batch, given):
+    """One client's loss, and what its mini-batch changed besides."""
+    here, given = bare(Batch, *batch), bare(ClientInput, *given.values())
+    loss, new, changes = one.value_of(task, params, buffers, here, given)
+    return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)

@@ -170,6 +170,22 @@ def value_of(
     return number, bound.buffers, {n: x.detach() for n, x in changes.items()}
 
 
+def drawn(training: Training, marks: Tensor, size: int) -> Tree:
+    """What augmentation draws for all steps at once, if it can be asked before."""
+    draw = getattr(training.augment, "drawn", None)
+    return {"drawn": draw(marks, size)} if draw else {}
+
+
+def augmented(
+    training: Training, x: Tensor, mark: Tensor, drawn: Tensor | None
+) -> Tensor:
+    """A step's images as augmentation makes them."""
+    augment: Any = training.augment
+    if augment is None:
+        return x
+    return augment(x, mark) if drawn is None else augment.moved(x, drawn)
+
+
 def corrected(
     task: Task, grads: Tree, params: Tree, given: ClientInput, clients: bool
 ) -> Tree:

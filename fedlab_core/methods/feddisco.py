@@ -24,14 +24,14 @@ from torch import Tensor, float64
 from fedlab_core.arguments import NotNegative, Whole, checked
 from fedlab_core.client import Training
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.metrics.labels import Metric, discrepancy
+from fedlab_core.metrics.labels import Metric, discrepancy, far_from
 from fedlab_core.rounds import Members, Method
 
 
 def disco_weights(n: Tensor, d: Tensor, a: float, b: float) -> Tensor:
     """p_k = ReLU(n_k - a d_k + b), normalised. Paper: FedDisco Eq. (3)."""
     p = torch.relu(n - a * d + b)
-    return p / p.sum() if p.sum() > 0 else n
+    return torch.where(p.sum() > 0, p / p.sum(), n)
 
 
 @checked
@@ -49,14 +49,14 @@ class Disco:
 
     def fits(self, counts: Tensor) -> None:
         """Refuse a target that does not go with the clients' classes."""
-        self(Members.holding(counts))
+        goal = None if self.target is None else torch.tensor(self.target, dtype=float64)
+        discrepancy(counts, goal, self.metric)
 
     def __call__(self, members: Members) -> Tensor:
         n = members.sizes.to(float64) / members.sizes.sum()
-        goal = None if self.target is None else torch.tensor(self.target, dtype=float64)
-        d = discrepancy(members.counts, goal, self.metric)
-        if self.normalise and d.sum() > 0:
-            d = d / d.sum()
+        d = far_from(members.counts, self.target, self.metric)
+        if self.normalise:
+            d = torch.where(d.sum() > 0, d / d.sum(), d)
         return disco_weights(n, d, self.a, self.b)
 
 

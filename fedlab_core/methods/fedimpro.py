@@ -130,11 +130,11 @@ class Pooled:
     seed: Seed = 0
 
     def __call__(self, now: Gathered) -> ServerState:
-        rng = np.random.default_rng(derive_seed(*now.key, self.seed))
-        sent = {}
+        sent, rng = {}, None
         for name in ("mu", "s"):
             told = now.uploads[name]
             if self.noise:
+                rng = rng or np.random.default_rng(derive_seed(*now.key, self.seed))
                 eps = torch.from_numpy(rng.standard_normal(told.shape))
                 told = told + self.noise * eps.to(told)
             old = now.before.broadcast[name]

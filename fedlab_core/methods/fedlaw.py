@@ -266,20 +266,20 @@ def _finished(
     "g_norm" is |gamma eta_g g|, "w_norm" |(1 - gamma) w|, "r" their ratio, all over
     parameters only. Paper: FedLAW Eq. (3), Eq. (4).
     """
-    factor, begin = float(gamma), now.before.begin
+    gamma, begin = torch.as_tensor(gamma, dtype=torch.float64), now.before.begin
     mean = weighted_sum(now.models, shares)
     names = [n for n in mean if n in now.view.parameters]
     if global_lr != 1:
         mean |= {n: begin[n] + global_lr * (mean[n] - begin[n]) for n in names}
-    model = mean | {n: factor * mean[n] for n in names}
-    moved = abs(factor) * float(norm({n: begin[n] - mean[n] for n in names}))
-    shrunk = abs(1 - factor) * float(norm({n: begin[n] for n in names}))
+    model = mean | {n: gamma * mean[n] for n in names}
+    moved = gamma.abs() * norm({n: begin[n] - mean[n] for n in names}).double()
+    shrunk = (1 - gamma).abs() * norm({n: begin[n] for n in names}).double()
     said = {
-        "gamma": factor,
+        "gamma": gamma,
         "g_norm": moved,
         "w_norm": shrunk,
-        "r": moved / shrunk if shrunk else math.inf,
-        "lambda_max": float(shares.max()),
+        "r": torch.where(shrunk > 0, moved / shrunk, math.inf),
+        "lambda_max": shares.max(),
     }
     return ServerState(model, {"lambda": shares.cpu()}, metrics=said)
 

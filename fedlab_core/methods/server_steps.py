@@ -84,6 +84,9 @@ class ServerSteps:
         everything = Client(torch.arange(len(x)), server_key(now))
         plan = Training(epochs=epochs, batch_size=batch)
         order = batch_order(everything, plan) if epochs else []
+        if order:  # one copy to the device, not one a step
+            sizes = [len(at) for at in order]
+            order = torch.cat(order).to(x.device).split(sizes)
         key = keys_of(torch.tensor(everything.key))
         key = key if purpose is None else fold(key, purpose)
         marks = fold(key, torch.arange(len(order))).to(x.device)
@@ -91,8 +94,7 @@ class ServerSteps:
 
     def epoch(self) -> Iterator[Batch]:
         """The next epoch's mini-batches."""
-        for at, mark in islice(self._left, self.per_epoch):
-            rows = at.to(self.x.device)
+        for rows, mark in islice(self._left, self.per_epoch):
             yield Batch(self.x[rows], self.y[rows], self.x.new_zeros(0), mark)
 
     def gradient(

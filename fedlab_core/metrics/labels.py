@@ -16,6 +16,7 @@ from fedlab_core.errors import require
 Metric = Literal["kl", "l2", "l1", "cosine"]
 DISCREPANCIES = get_args(Metric)
 Counts = Annotated[Tensor, Axes("clients classes", "number", Within(0))]
+_Goal = Tensor | Sequence[float] | None
 Who = Sequence[Whole] | Annotated[Tensor, Axes("members", "whole", Within(0))]
 
 
@@ -32,6 +33,19 @@ def discrepancy(
 
     Paper: FedDisco Sec. 5.1.
     """
+    there = target is None or bool(target.sum() > 0)
+    require(there, "target must have a number above 0")
+    local, goal = _distributions(counts, target)
+    require(
+        metric != "kl" or not bool(((local > 0) & (goal == 0)).any()),
+        "KL is infinite: the target gives no weight to a class that a client "
+        "holds; use metric 'l1', 'l2' or 'cosine', or another target",
+    )
+    return far_from(counts, target, metric)
+
+
+def far_from(counts: Tensor, target: _Goal, metric: Metric) -> Tensor:
+    """`discrepancy`, of counts that it would not refuse: no number is looked at."""
     local, goal = _distributions(counts, target)
     if metric == "l1":
         return (local - goal).abs().sum(1)
@@ -39,11 +53,6 @@ def discrepancy(
         return torch.linalg.vector_norm(local - goal, dim=1)
     if metric == "cosine":
         return 1 - F.cosine_similarity(local, goal[None], dim=1)
-    require(
-        not bool(((local > 0) & (goal == 0)).any()),
-        "KL is infinite: the target gives no weight to a class that a client "
-        "holds; use metric 'l1', 'l2' or 'cosine', or another target",
-    )
     return torch.special.xlogy(local, local / goal.clamp(min=1e-300)).sum(1)
 
 
@@ -106,11 +115,9 @@ def _pearson(a: Tensor, b: Tensor) -> float:
     return float(a @ b / (a.norm() * b.norm()))
 
 
-def _distributions(counts: Tensor, target: Tensor | None) -> tuple[Tensor, Tensor]:
+def _distributions(counts: Tensor, target: _Goal) -> tuple[Tensor, Tensor]:
     """Counts and target as fractions; a client without samples has zeros."""
     local = counts / counts.sum(1, keepdim=True).clamp(min=1).to(torch.float64)
-    classes = counts.shape[1]
-    goal = torch.ones(classes) if target is None else target
-    goal = goal.to(local)
-    require(bool(goal.sum() > 0), "target must have a number above 0")
+    goal = torch.ones(counts.shape[1]) if target is None else target
+    goal = torch.as_tensor(goal, dtype=torch.float64).to(local)
     return local, goal / goal.sum()

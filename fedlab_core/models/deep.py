@@ -45,16 +45,16 @@ def alexnet(
         "input": [],
         "conv1": [
             nn.Conv2d(shape[0], a, 11, stride=4, padding=5),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
         ],
-        "conv2": [nn.Conv2d(a, b, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)],
+        "conv2": [nn.Conv2d(a, b, 5, padding=2), nn.MaxPool2d(2), nn.ReLU()],
         "conv3": [nn.Conv2d(b, c, 3, padding=1), nn.ReLU()],
         "conv4": [nn.Conv2d(c, d, 3, padding=1), nn.ReLU()],
         "conv5": [
             nn.Conv2d(d, d, 3, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Flatten(),
         ],
     }
@@ -92,7 +92,8 @@ def vgg9(
         for wide in widths:
             layers += [nn.Conv2d(inside, wide * base, 3, padding=1), nn.ReLU()]
             inside = wide * base
-        stages[f"block{k}"] = [*layers, nn.MaxPool2d(2)]
+        layers.insert(-1, nn.MaxPool2d(2))
+        stages[f"block{k}"] = layers
     stages["block2"].append(DropChannels(channel_dropout, salt=1))
     stages["block3"].append(nn.Flatten())
     first, second = hidden

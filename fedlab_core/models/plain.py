@@ -1,6 +1,8 @@
 """The small networks: fully connected, and two or three convolutions.
 
-They may be cut after every layer; point 0 is the bare input.
+They may be cut after every layer; point 0 is the bare input. They pool before ReLU:
+the largest of four numbers is found first, and then one is cut instead of four. That is
+the same output and the same gradient, to the bit.
 """
 
 from collections.abc import Sequence
@@ -56,8 +58,8 @@ def disco_cnn(shape: Shape, classes: Width, split: Point = None) -> Split:
     needs("disco_cnn", shape, 16)
     stages: dict[str, list[nn.Module]] = {
         "input": [],
-        "conv1": [nn.Conv2d(shape[0], 6, 5), nn.ReLU(), nn.MaxPool2d(2)],
-        "conv2": [nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()],
+        "conv1": [nn.Conv2d(shape[0], 6, 5), nn.MaxPool2d(2), nn.ReLU()],
+        "conv2": [nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()],
     }
     stages["hidden1"] = [nn.Linear(flat(shape, stages), 120), nn.ReLU()]
     stages["hidden2"] = [nn.Linear(120, 84), nn.ReLU()]
@@ -81,8 +83,8 @@ def simple_cnn(
     a, b, c = channels
     stages: dict[str, list[nn.Module]] = {
         "input": [],
-        "conv1": [nn.Conv2d(shape[0], a, 3), nn.ReLU(), nn.MaxPool2d(2)],
-        "conv2": [nn.Conv2d(a, b, 3), nn.ReLU(), nn.MaxPool2d(2)],
+        "conv1": [nn.Conv2d(shape[0], a, 3), nn.MaxPool2d(2), nn.ReLU()],
+        "conv2": [nn.Conv2d(a, b, 3), nn.MaxPool2d(2), nn.ReLU()],
         "conv3": [nn.Conv2d(b, c, 3), nn.ReLU(), nn.Flatten()],
     }
     stages["hidden1"] = [nn.Linear(flat(shape, stages), hidden), nn.ReLU()]
@@ -125,8 +127,8 @@ def _padded(
     a, b = channels
     return {
         "input": [],
-        "conv1": [nn.Conv2d(shape[0], a, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)],
+        "conv1": [nn.Conv2d(shape[0], a, 5, padding=2), nn.MaxPool2d(2), nn.ReLU()],
         "conv2": [
-            nn.Conv2d(a, b, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Conv2d(a, b, 5, padding=2), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(),
         ],
     }  # fmt: skip

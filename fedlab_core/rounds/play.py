@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 from fedlab_core.arguments import Count, Seed, checked
 from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Trained, train
+from fedlab_core.engine.arithmetic import exact
 from fedlab_core.engine.batching import blank, merge
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.rounds.checkpoint import Checkpoint, Place, gone_on, place_of
@@ -24,6 +25,7 @@ from fedlab_core.tree import Tree, concat
 
 
 @checked
+@exact()
 def run_all(
     runs: Sequence[Run],
     *,

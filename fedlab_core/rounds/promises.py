@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -56,4 +57,8 @@ def server_of(said: Any, name: str, before: ServerState) -> ServerState:
     good = isinstance(said, ServerState)
     require(good, f"{who} must give a ServerState, not {type(said).__name__}")
     like(said.model, before.model, who)
-    return said
+    numbers = {n: v for n, v in said.metrics.items() if isinstance(v, Tensor)}
+    many = ", ".join(n for n, v in numbers.items() if v.numel() != 1)
+    require(not many, f"{who}: metrics {many} must be one number each")
+    told = {n: float(v) for n, v in said.metrics.items()}
+    return replace(said, metrics=told) if numbers else said

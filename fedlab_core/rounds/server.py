@@ -4,7 +4,7 @@ A server sees the members' models and uploads, and of the rest of the world a
 `ServerView`: never a client's data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -63,7 +63,9 @@ class ServerState:
     memory: Tree = field(default_factory=dict)  # what the server remembers
     broadcast: Tree = field(default_factory=dict)  # what it sends besides the start
     start: Tree | None = None  # what clients begin from, if not the model
-    metrics: dict[str, Measured] = field(default_factory=dict)  # for the history
+    metrics: Mapping[str, Measured | Tensor] = field(
+        default_factory=dict
+    )  # one number each
 
     @property
     def begin(self) -> Tree:

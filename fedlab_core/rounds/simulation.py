@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedlab_core.client.rule import ClientInput, Rule
 from fedlab_core.engine import Client, Trained, begin_states
-from fedlab_core.engine.plan import make_plan
+from fedlab_core.engine.plan import lr_sums
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
@@ -205,7 +205,7 @@ class Simulation:
             "round": torch.full((len(ids),), float(t)),
         }
         if "lr_sum" in needs:
-            told["lr_sum"] = make_plan(cohort, self.method.training).lr_sum
+            told["lr_sum"] = lr_sums(cohort, self.method.training)
         like = w.view.like
         return {n: v.to(like) for n, v in told.items() if n in needs}
 

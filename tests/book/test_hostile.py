@@ -18,6 +18,7 @@ from fedlab_book.pages import as_text, table
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
 from fedlab_ledger.book import Book
+from fedlab_ledger.papers.headlines import HEADLINES
 from tests.book.test_pages import CELLS, CLAIMS, TABLES, line
 
 BAD = "\"'><script>alert(1)</script><img src=x onerror=alert(1)> [a](javascript:b)"
@@ -64,7 +65,9 @@ def stored(folder: Path, field: str, value: object) -> Book:
         lines = [json.loads(each) for each in file.read_text().splitlines()]
         text = "\n".join(json.dumps(each | {field: value}) for each in lines)
         file.write_text(text + "\n")
-    return Book(TABLES, store.read(), CLAIMS)
+    waiting = HEADLINES["feddisco"].cells[2].key("paper")
+    costs = {waiting: {"seconds": 9.0, "device": BAD, "threads": 1}}
+    return Book(TABLES, store.read(), CLAIMS, HEADLINES, costs)
 
 
 ONE = line(CELLS[0], "paper", 0, 60.0)

@@ -5,23 +5,31 @@ cohort is copied to where it was, that finished clients rest, and that it can be
 used again, is tested everywhere.
 """
 
+import gc
+import warnings
+import weakref
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from fedlab_core import ClientInput, Rule, Training
+from fedlab_core import ClientInput, Rule, Training, build
 from fedlab_core.client.augment import CropFlip
 from fedlab_core.client.training import Cosine
 from fedlab_core.engine import Trained, begin_states, train
 from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
+from fedlab_core.engine.parts import is_out_of_memory
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task
+from fedlab_core.models import initial_state
 from fedlab_core.models.network import Network
+from fedlab_core.tree import repeat
 from tests.engine.test_options import SCAFFOLD
 from tests.engine_cases import (
     NETS,
@@ -58,7 +66,8 @@ class Rehearsal:
 
 
 def stacked(model, x, y, training, rule):
-    return StackedCohort(Task(Network(model, training=True), x, y, training, rule))
+    task = Task(Network(model, training=True), x, y, training, rule)
+    return StackedCohort(task, flat=True)
 
 
 def sending(given_, rule):
@@ -120,26 +129,160 @@ def test_few_sizes_serve_every_number_of_clients(clients):
         assert size <= max(n * 4 / 3 + 1, 2)
 
 
-def test_stages_are_kept_for_rounds_alike_and_the_oldest_make_room(monkeypatch):
+@pytest.fixture
+def rounds(monkeypatch):
+    """Play a round of so many equal clients; gives its stage, and what is kept."""
     monkeypatch.setattr(module, "CudaGraphs", Rehearsal)
-    kept: dict = {}
+    model, x, y, *_ = problem(PLAIN, [8])
+    network, kept = Network(model, training=True), {}
 
-    def stage(clients, batch_size=8, n=8):
-        training = Training(batch_size=batch_size)
+    def play(clients, batch_size=8, n=8, epochs=1):
+        training = Training(batch_size=batch_size, epochs=epochs)
         *_, cohort, given_ = problem(PLAIN, [n] * clients)
         plan = make_plan(cohort, training)
-        task = Task(network, *shared, training, Rule())
-        return module.captured(task, plan, given_, kept)
+        task = Task(network, x, y, training, Rule())
+        stage = module.captured(task, plan, given_, kept)
+        stage.play(plan, given_)
+        return stage
 
-    model, x, y, *_ = problem(PLAIN, [8])
-    network, shared = Network(model, training=True), (x, y)
-    first = stage(2)
-    assert stage(2) is first
-    others = [stage(3), stage(2, batch_size=4), stage(2, batch_size=4, n=30)]
+    return play, kept
+
+
+def test_stages_are_kept_for_rounds_alike_and_share_their_graphs_memory(
+    rounds, monkeypatch
+):
+    monkeypatch.setattr(module, "_room", lambda: 1e9)
+    play, kept = rounds
+    first = play(2)
+    assert play(2) is first
+    others = [play(3), play(2, batch_size=4), play(2, batch_size=4, n=30)]
     assert len({id(s) for s in (first, *others)}) == 4 == len(kept["stages"])
-    assert stage(2) is first
-    stage(4)
-    assert len(kept["stages"]) == 4 and stage(2) is not first
+    assert {id(s.capture) for s in (first, *others)} == {id(kept["graphs"])}
+
+
+def test_sizes_that_take_turns_are_captured_once_each(rounds, monkeypatch):
+    """Six kinds of rounds in turn, as of five own models beside a group's."""
+    monkeypatch.setattr(module, "_room", lambda: 1e9)
+    play, kept = rounds
+    for _ in range(5):
+        for clients in (10, 7, 3):
+            play(clients)
+            play(clients, batch_size=4)
+    assert kept["graphs"].captures == 6
+
+
+def test_what_was_not_used_for_longest_makes_room(rounds, monkeypatch):
+    play, kept = rounds
+    monkeypatch.setattr(module, "_room", lambda: 1e9)
+    first, second = play(4), play(3)
+    held = first.nbytes + second.nbytes
+    assert second.nbytes < first.nbytes < held
+    play(4)  # so that the second is the one unused
+    monkeypatch.setattr(module, "_room", lambda: held - 1)
+    third = play(2)
+    assert list(kept["stages"].values()) == [first, third]
+
+
+def test_a_stage_counts_all_that_it_holds(rounds, monkeypatch):
+    monkeypatch.setattr(module, "_room", lambda: 1e9)
+    play, _ = rounds
+    stage = play(4)
+    parameters = 4 * (16 * 7 + 7 + 7 * 4 + 4) * 8  # of clients, in double precision
+    # parameters and where they began, both as pieces and as rows
+    assert 2 * parameters <= stage.nbytes < 5 * parameters
+
+
+def test_nothing_is_left_of_a_cohort_that_is_let_go():
+    """Without the garbage collector: memory is needed just when it has run out."""
+    model, x, y, cohort, given_ = problem(TRICKY, [16] * 3)
+    cohort_ = stacked(model, x, y, ROUND, Rule())
+    stage = Captured(cohort_, 3, 4, Rehearsal())
+    stage.play(make_plan(cohort, ROUND), given_)
+    gone = [weakref.ref(stage), weakref.ref(cohort_)]
+    gone += [weakref.ref(w) for w in cohort_.trees["params"].values()]
+    gc.collect()
+    gc.disable()
+    try:
+        del stage, cohort_
+        assert [left() for left in gone] == [None] * len(gone)
+    finally:
+        gc.enable()
+
+
+class Counted(TorchDispatchMode):
+    """Sees the operations that PyTorch is asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_resting_clients_cost_a_few_operations_whatever_the_network():
+    """Their parameters and velocities are one tensor each."""
+    added = {}
+    for name in (PLAIN, "resnet"):
+        model, x, y, cohort, given_ = problem(name, [16, 16, 8])
+        cohort_ = stacked(model, x, y, ROUND, Rule())
+        cohort_.load(make_plan(cohort, ROUND), given_)
+        counts = []
+        for gated in (False, True):
+            with Counted() as counted:
+                cohort_.step(3, gated)
+            counts.append(len(counted.seen))
+        buffers = len(cohort_.trees["buffers"])
+        added[name] = counts[1] - counts[0] - 2 * buffers  # each of them rests alone
+    assert len(set(added.values())) == 1 and added[PLAIN] < 20, added
+
+
+def test_a_capture_that_fails_gives_the_stream_back_and_is_known_for_what_it_was(
+    monkeypatch,
+):
+    """PyTorch ends it by an error of its own, and leaves its stream the current one."""
+    now = ["mine"]
+
+    @contextmanager
+    def on(stream):
+        before, now[0] = now[0], stream
+        yield
+        now[0] = before
+
+    class Ends:
+        def __init__(self, graph, pool, stream):
+            self.stream = stream
+
+        def __enter__(self):
+            now[0] = self.stream
+
+        def __exit__(self, *_):
+            raise RuntimeError("operation failed due to a previous error")
+
+    class Stream(str):
+        def wait_stream(self, other):
+            pass
+
+    said = {
+        "graph_pool_handle": lambda: 0, "current_stream": lambda: Stream(now[0]),
+        "stream": on, "CUDAGraph": lambda: None, "graph": Ends,
+        "set_stream": lambda stream: now.__setitem__(0, str(stream)),
+    }  # fmt: skip
+    for name, value in said.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    monkeypatch.setattr(module, "_aside", lambda: Stream("aside"))
+    steps = []
+
+    def step():
+        steps.append(now[0])
+        if len(steps) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(RuntimeError, match="previous error") as error:
+        module.CudaGraphs()(step)
+    assert now == ["mine"] and steps == ["aside"] * 3
+    assert is_out_of_memory(error.value)
 
 
 # -- on a device -------------------------------------------------------------------
@@ -189,13 +332,16 @@ def test_a_round_on_a_gpu_does_not_wait_for_the_device():
     kept: dict = {}
     train(*given_, ROUND, kept=kept)
     (stage,) = kept["stages"].values()
-    plan = make_plan(given_[3], ROUND)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for turn in [stage._turn(n) for n in plan.active]:
-            stage.replays[turn]()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+    turns = [stage._turn(n) for n in make_plan(given_[3], ROUND).active]
+    make_plan(given_[3], ROUND, "cuda")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Synchronization debug mode")
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for turn in turns:
+                stage.replays[turn]()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
 
 
 @CUDA
@@ -214,15 +360,23 @@ def test_tf32_is_off_unless_asked_for():
 @CUDA
 @pytest.mark.gpu
 def test_a_cohort_that_fills_the_device_is_split():
-    """What is left of the memory holds a few clients at a time."""
-    given_ = on_gpu(problem(TRICKY, [16] * 40, torch.float32))
-    want = train(*given_, ROUND)
-    free, total = torch.cuda.mem_get_info()
-    torch.cuda.set_per_process_memory_fraction((total - free + 2**28) / total)
+    """What is left of the memory does not hold all clients at a time."""
+    wide = build("mlp", (1, 4, 4), 4, hidden=(1024, 1024))
+    _, x, y, cohort, _ = problem(PLAIN, [16] * 40, torch.float32)
+    start = ClientInput(repeat(initial_state(wide, 0), 40))  # 4 MB a client
+    given_ = on_gpu((wide(), x, y, cohort, start))
+    want, kept = train(*given_, ROUND, largest=8), {}
+    torch.cuda.empty_cache()
+    used = torch.cuda.memory_reserved()
+    _, total = torch.cuda.mem_get_info()
+    torch.cuda.set_per_process_memory_fraction((used + 3 * 2**28) / total)
     try:
-        assert_same(train(*given_, ROUND), want, 1e-5)
+        with pytest.warns(RuntimeWarning, match="40 clients do not fit"):
+            assert_same(train(*given_, ROUND, largest=40, kept=kept), want, 1e-5)
+        assert_same(train(*given_, ROUND, largest=40, kept=kept), want, 1e-5)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
+        torch.cuda.empty_cache()
 
 
 @settings(max_examples=10)

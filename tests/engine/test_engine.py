@@ -195,6 +195,24 @@ def test_padding_follows_the_largest_client_not_the_mini_batch():
     assert make_plan(cohort, Training(batch_size=50)).at.shape == (2, 5, 50)
 
 
+@pytest.mark.parametrize(
+    "training",
+    [
+        Training(batch_size=4, epochs=3),
+        Training(batch_size=7, iterations=(2, 9), drop_last=True),
+        Training(batch_size=4, epochs=2, cap=3),
+    ],
+    ids=["whole", "drawn", "cut short"],
+)
+def test_a_plan_is_made_on_the_device_without_asking_it_anything(training):
+    """A meta tensor has no numbers: whoever asks for one, fails."""
+    *_, cohort, _ = problem("mlp", [30, 19, 8, 1])
+    there, here = make_plan(cohort, training, "meta"), make_plan(cohort, training)
+    assert there.at.device.type == "meta" and there.at.shape == here.at.shape
+    for name in ("real", "keys", "steps", "lr_sum"):
+        assert torch.equal(getattr(there, name), getattr(here, name))
+
+
 def test_the_width_of_the_padding_does_not_change_a_bit(small_data):
     """A client beside smaller and larger ones; the mini-batch holds all of each."""
     make = build("mlp", small_data.shape, 10, hidden=(16,))

@@ -27,7 +27,7 @@ def device(holds: int, error=None):
 
 def test_parts_are_as_large_as_allowed():
     play, seen = device(4)
-    assert in_parts(play, list(range(10)), 4, {}) == [6, 22, 17]
+    assert in_parts(play, list(range(10)), 4, {}, "key") == [6, 22, 17]
     assert [len(rows) for rows in seen] == [4, 4, 2]
 
 
@@ -43,9 +43,11 @@ def test_a_part_that_does_not_fit_is_halved_once_with_a_warning(error):
     play, seen = device(3, error)
     kept = {"stages": "of earlier rounds"}
     with pytest.warns(RuntimeWarning, match="5 clients do not fit .* trying 3"):
-        assert in_parts(play, [1, 2, 3, 4, 5], 8, kept) == [6, 9]
+        assert in_parts(play, [1, 2, 3, 4, 5], 8, kept, "key") == [6, 9]
     assert seen == [[1, 2, 3, 4, 5], [1, 2, 3], [4, 5]]
-    assert kept == {}  # it took memory, too
+    assert kept == {"key": 3}  # what else was kept took memory, too
+    assert in_parts(play, [1, 2, 3, 4, 5], 8, kept, "key") == [6, 9]  # at once
+    assert seen[3:] == [[1, 2, 3], [4, 5]]
 
 
 def test_what_does_not_fit_twice_ends_with_what_to_do():
@@ -54,15 +56,15 @@ def test_what_does_not_fit_twice_ends_with_what_to_do():
         pytest.warns(RuntimeWarning),
         pytest.raises(InputError, match="3 clients do not fit .*fewer participants"),
     ):
-        in_parts(play, [0, 1, 2, 3, 4], 8, {})
+        in_parts(play, [0, 1, 2, 3, 4], 8, {}, "key")
     with pytest.raises(InputError, match="one client does not fit .*mini-batches"):
-        in_parts(device(0)[0], [0], 8, {})
+        in_parts(device(0)[0], [0], 8, {}, "key")
 
 
 def test_other_errors_pass_as_they_are():
     play, seen = device(0, RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        in_parts(play, [0, 1], 8, {})
+        in_parts(play, [0, 1], 8, {}, "key")
     assert len(seen) == 1
 
 
@@ -83,19 +85,27 @@ def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
 
 
 def test_a_device_is_filled_to_four_fifths(monkeypatch):
-    """Two clients take 200 bytes of 1,000 that are free and 250 that are set aside."""
+    """A client takes 100 bytes, all together 400: of 1,000 free and 250 set aside."""
     said = {
-        "synchronize": None, "reset_peak_memory_stats": None, "memory_allocated": 50,
-        "max_memory_allocated": 250, "mem_get_info": (1_000, 9_999),
-        "memory_reserved": 300,
+        "memory_allocated": 50, "mem_get_info": (1_000, 9_999), "memory_reserved": 300,
     }  # fmt: skip
     for name, value in said.items():
         monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
     tried, kept = [], {}
-    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
-    assert affordable(tried.append, [4, 5, 6, 7], kept, ("key",)) == 10
-    assert tried == [[4, 5]]  # measured once
-    assert affordable(tried.append, [4, 5], kept, ("other",)) == 2
+
+    def peak(rows):
+        tried.append(rows)
+        return 400 + 100 * len(rows)
+
+    for _ in range(2):
+        assert (
+            affordable(peak, [*range(7, 47)], kept, ("key",)) == 6
+        )  # (0.8 x 1,250 - 400) / 100
+    assert tried == [[7, 8], [7, 8, 9, 10]]  # measured once
+    assert affordable(peak, [0, 1, 2], kept, ("other",)) == 4
+    assert (
+        affordable(lambda _: 7, [*range(40)], kept, ("flat",)) == 995
+    )  # 1,000 - (7 - 2)
 
 
 def test_only_convolutions_over_images_change_the_layout():

@@ -9,7 +9,7 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
-from fedlab_ledger.claims import as_json, as_text, tally
+from fedlab_ledger.claims import Judged, as_json, as_text, record, tally
 from fedlab_ledger.lines import Found
 from fedlab_ledger.papers import CLAIMS
 from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
@@ -66,6 +66,33 @@ def test_a_tie_is_a_claim_too():
     c = claim(None, None, sign=0, said=0.3, tolerance=0.75)
     assert word(c, [50.1, 50.3, 49.8], [50, 50, 50]) == AS_GOOD
     assert word(c, [52, 52, 52], [50, 50, 50]) == OPPOSITE
+
+
+def test_two_forms_of_a_method_are_alike_only_where_it_does_something():
+    """Where the method itself changes nothing, its forms could not differ."""
+    more = {"sign": 0, "said": 0.3, "tolerance": 0.75}
+    c = claim(None, None, without=cell("none", None), **more)
+    assert c.cells == (c.cell, c.beside, c.without)
+    forms = [50.1, 50.3, 49.8], [50, 50, 50]
+
+    def judged_beside(values: list) -> Judged:
+        lines = found(c, *forms)
+        only = replace(c, cell=c.without, without=None)
+        lines.lines.update(found(only, values, forms[1]).lines)
+        (row,) = judged([c], lines)
+        return row
+
+    helped, hurt = judged_beside([45, 44, 46]), judged_beside([55, 54, 56])
+    assert helped.word == hurt.word == AS_GOOD
+    assert record(helped)["without"]["values"] == {"0": 45, "1": 44, "2": 46}
+    nothing = judged_beside([49, 51, 50])
+    assert nothing.word == UNDECIDED and "does nothing here" in nothing.verdict.why
+    (row,) = judged([c], found(c, *forms))
+    assert row.word == UNDECIDED and "was not run" in row.verdict.why
+    apart = found(c, [52, 52, 52], [50, 50, 50])
+    assert judged([c], apart)[0].word == OPPOSITE  # they differ, so it does something
+    with pytest.raises(InputError, match="for a claim of no difference"):
+        claim(62.0, 60.0, without=cell("none", None))
 
 
 def test_a_stand_in_is_said_to_be_one():

@@ -290,6 +290,8 @@ def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
     [
         ("--workers 0", "--workers: must be a whole number from 1 to 1024, not 0"),
         ("--threads 0", "--threads: must be a whole number from 1 to 1024, not 0"),
+        ("--keep 60s", "--keep: only with --engine local"),
+        ("--keep 5m", "--keep: only with --engine local"),
         ("--engine local --address auto", "--address: only with --engine ray"),
         ("--engine local --workers 2", "--workers: only with --engine ray"),
         (

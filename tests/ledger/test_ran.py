@@ -1,5 +1,7 @@
 """What a number ran on is said in words that are made of its setting alone."""
 
+from dataclasses import fields, replace
+
 import pytest
 
 from fedlab_ledger import Setting
@@ -9,6 +11,7 @@ from fedlab_ledger.ran import (
     DATA,
     NETWORKS,
     clients,
+    constants,
     how_many,
     methods,
     network,
@@ -33,6 +36,40 @@ def test_a_line_says_data_network_clients_and_rounds():
     few = Setting("letters", "fedavg", 1, "dirichlet", {"clients": 60, "alpha": 0.5},
                   network={"hidden": [32, 16]}, participants=10)  # fmt: skip
     assert ran_on(few) == "letters, MLP 32-16, 10 of 60 clients a round, 1 round"
+
+
+def test_constants_are_said_by_what_they_belong_to():
+    s = Setting("letters", "moon", 20, "dirichlet", {"clients": 10, "alpha": 0.5},
+                network={"hidden": [32, 16]}, options={"mu": 0.1},
+                weigh={"name": "disco", "a": 0.5, "target": [1 / 10] * 10},
+                local={"lr": 1 / 3, "epochs": 5},
+                parts={"groups": {"of": "ifca"}})  # fmt: skip
+    assert constants(s) == {
+        "split": "dirichlet, clients 10, alpha 0.5",
+        "network": "hidden (32, 16)",
+        "clients' steps": "lr 0.333333, epochs 5",
+        "method": "mu 0.1",
+        "weights": "name disco, a 0.5, target of 10",
+        "choices": "groups (of ifca)",
+    }
+
+
+def test_nothing_that_a_setting_sets_is_left_out():
+    """What `ran_on` and `methods` do not say is among the constants."""
+    told = {"dataset", "sample", "model", "rounds", "participants", "method"}
+    usual = {f.name: f for f in fields(Setting)}
+    for s in SETTINGS.values():
+        for name in s.plain().keys() - told:
+            f = usual[name]
+            plain = (
+                "iid"
+                if name == "kind"
+                else f.default_factory()
+                if callable(f.default_factory)
+                else f.default
+            )
+            less = replace(s, **{name: plain})
+            assert constants(less) != constants(s), name
 
 
 def test_methods_are_those_of_the_registry():

@@ -1,5 +1,7 @@
 """The networks, and the two layers of our own against PyTorch's."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given
@@ -297,3 +299,27 @@ def test_every_model_is_in_the_table():
         "lenet", "alexnet", "vgg9", "resnet", "law_resnet", "wrn56_4", "resnet18",
         "resnet50", "densenet121", "textcnn", "lstm",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["disco_cnn", "simple_cnn", "mcmahan_cnn", "lenet"])
+@pytest.mark.parametrize("flat", [False, True], ids=["noise", "with flat regions"])
+def test_pooling_before_relu_changes_no_bit(name, flat):
+    """Also where all four numbers are the same, as in the margin of a letter."""
+    net = build(name, (1, 28, 28), 10)()
+    g = torch.Generator().manual_seed(0)
+    x, y = torch.randn(8, 1, 28, 28, generator=g), torch.arange(8)
+    if flat:
+        x[:, :, :14] = 0.5
+    found = {}
+    for order in ("pooled first", "as the papers say"):
+        loss = F.cross_entropy(net(x), y)
+        grads = torch.autograd.grad(loss, list(net.parameters()))
+        found[order] = [loss.detach(), *grads]
+        layers, swapped = list(net.features.children()), 0
+        for i, (one, two) in enumerate(pairwise(layers)):
+            if isinstance(one, nn.MaxPool2d) and isinstance(two, nn.ReLU):
+                layers[i : i + 2], swapped = [two, one], swapped + 1
+        net.features = nn.Sequential(*layers)
+        assert swapped == (2 if order == "pooled first" else 0)
+    ours, theirs = found.values()
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))

@@ -1,0 +1,81 @@
+"""Try what a seed of each number in the papers' headline tables costs; keep the lines.
+
+    FEDLAB_DATA=folder python -m tools.costs [--paper fedimpro]
+
+Only of cells of which nothing is stored at the paper's scale. A try takes some seconds
+to minutes and plays nothing; its line goes to the end of `results/costs.jsonl`, and the
+ledger's pages say it where a number is not there yet. What counts is the time that one
+thread computes: a machine that does other things, too, makes no run dearer.
+"""
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedlab_core.errors import InputError
+from fedlab_ledger import Store
+from fedlab_ledger.cost import Costs
+from fedlab_ledger.headline import COSTS, SCALE
+from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.player import commit
+from fedlab_ledger.work import Job, jobs
+from tools import paths
+
+
+def waiting(paper: str, ledger: Path) -> list[Job]:
+    """A seed of each cell of a paper's headline that nothing is stored of."""
+    found = Store(ledger).read()
+    cells = [c for c in HEADLINES[paper].cells if not found.of(c.key(SCALE))]
+    return jobs(cells, SCALE, (0,), found)
+
+
+def computed(job: Job) -> float:
+    """The seconds that a job's runs would compute, by what a try of it did."""
+    torch.set_num_threads(1)
+    begun = time.perf_counter(), time.process_time()
+    seconds = Costs().job(job)
+    share = (time.process_time() - begun[1]) / (time.perf_counter() - begun[0])
+    return seconds * min(1.0, share)
+
+
+def lines_of(job: Job, seconds: float) -> list[dict[str, Any]]:
+    """What is kept of a try: a line a cell."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    about = {"scale": job.scale, "seconds": round(seconds, 1), "device": "cpu"}
+    about |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
+    about |= {"commit": commit(), "date": now}
+    return [
+        {"key": c.key(SCALE), "paper": c.paper, "table": c.table, "row": c.row}
+        | {"column": c.column}
+        | about
+        for c in job.cells
+    ]
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--paper", choices=[*HEADLINES], action="append")
+    args = parser.parse_args(words)
+    ledger = paths.ROOT / "results" / "ledger"
+    for paper in args.paper or HEADLINES:
+        for job in waiting(paper, ledger):
+            try:
+                seconds = computed(job)
+            except InputError as error:
+                print(f"{job.name}: cannot be tried: {error}", file=sys.stderr)
+                continue
+            with (ledger.parent / COSTS).open("a") as file:
+                for line in lines_of(job, seconds):
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            print(f"{job.name}: {seconds / 3600:.2f} h", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
