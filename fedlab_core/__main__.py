@@ -38,7 +38,7 @@ from fedlab_core.arguments import (
     held,
     kind_of,
 )
-from fedlab_core.arguments.line import Parser, as_note, option, silence
+from fedlab_core.arguments.line import Parser, as_note, option, set_by, silence
 from fedlab_core.data.whole import replacing, writable
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.errors import InputError, require
@@ -50,6 +50,7 @@ from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.play import run_all
 from fedlab_core.rounds.worlds import world
+from fedlab_core.tracing import command as tracing
 
 _EPILOG = """\
 example:
@@ -171,12 +172,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _packages() -> list[Any]:
-    """The installed packages that bring verbs of their own, the ledger among them.
+    """Who brings verbs: a room of the core, and installed packages, as the ledger.
 
-    Each says so in the entry point group `fedlab_core.verbs`, and has `VERBS`,
-    `add_verbs(verbs)` and `answer(args)`; the core knows none of them by name.
+    Each has `VERBS`, `add_verbs(verbs)` and `answer(args)`. Packages say so in the
+    entry point group `fedlab_core.verbs`; the core knows none of them by name.
     """
-    return [point.load() for point in entry_points(group="fedlab_core.verbs")]
+    found = [point.load() for point in entry_points(group="fedlab_core.verbs")]
+    return [tracing, *found]
 
 
 def _load(args: argparse.Namespace) -> data.Dataset:
@@ -226,27 +228,10 @@ def _method(args: argparse.Namespace) -> Method:
     known = ", ".join(METHODS)
     good = args.method in METHODS
     require(good, f"unknown method {args.method!r}: choose from {known}")
-    options: dict = {}
-    for pair in args.set:
-        name, _, value = pair.partition("=")
-        require(bool(name and value), f"--set: NAME=VALUE, not {pair!r}")
-        require(name not in options, f"--set: {name} is given twice")
-        options[name] = _value(value)
-    base = named(args.method, training, options)
+    base = named(args.method, training, set_by(args.set))
     if args.weigh:
         base = replace(base, weigh=WEIGHS[args.weigh]())
     return replace(base, groups=nobody) if args.groups == "nobody" else base
-
-
-def _value(text: str) -> bool | int | float | str:
-    """What a reader means by a word: a truth, a number, or the word."""
-    true, false = ("true", "yes", "on"), ("false", "no", "off")
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text.lower() in true if text.lower() in (*true, *false) else text
 
 
 def _target(args: argparse.Namespace) -> Path | None:

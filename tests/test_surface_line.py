@@ -18,10 +18,16 @@ WRONG = (
     "=", "mu=", "=1", "\x1b[2J", "[]", "true", "1 1", "/dev/full",
 )  # fmt: skip
 # A sound value of what must be given by place, and what keeps a line cheap.
-SOUND = {"dataset": "letters", "table": "feddisco/table1", "folder": "ledger"}
+SOUND = {
+    "dataset": "letters",
+    "table": "feddisco/table1",
+    "folder": "ledger",
+    "method": "fedavg",
+}
 CHEAP = {
     "train": {"--rounds": "1", "--epochs": "0", "--clients": "2"},
     "split": {"--clients": "2"},
+    "trace": {"--clients": "2"},
     "run": {"--budget": "0s"},
     "export": {"--row": "no such row", "--out": "m"},
 }

@@ -4,12 +4,13 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, get_args
 
 from fedlab_core.arguments.kinds import Unfit, kind_of
 from fedlab_core.arguments.marks import shown
+from fedlab_core.errors import require
 
 
 class Once(argparse.Action):
@@ -59,3 +60,25 @@ def silence() -> None:
     """Let what is still to be printed go nowhere: nobody can take it."""
     with suppress(io.UnsupportedOperation):  # of what is no file, as in a notebook
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def set_by(pairs: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """What "NAME=VALUE" after --set means, one after another."""
+    options: dict[str, bool | int | float | str] = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        require(bool(name and value), f"--set: NAME=VALUE, not {pair!r}")
+        require(name not in options, f"--set: {name} is given twice")
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> bool | int | float | str:
+    """What a reader means by a word: a truth, a number, or the word."""
+    true, false = ("true", "yes", "on"), ("false", "no", "off")
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text.lower() in true if text.lower() in (*true, *false) else text

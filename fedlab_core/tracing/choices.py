@@ -1,0 +1,262 @@
+"""A method's choices as programs: what a round needs besides the clients' training.
+
+Programs have fixed shapes: how members are weighed, what the server makes of them and
+what is shared are traced for as many members as are asked for. A group's first state
+(`begin`), what a client reports of a stretch of samples (`report`), and a model's
+outputs (`judge`) are one program each.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlab_core.arguments import bare, checked
+from fedlab_core.client import PLAIN, ClientInput, Training
+from fedlab_core.engine import Client
+from fedlab_core.engine.step import Task
+from fedlab_core.errors import InputError
+from fedlab_core.models.network import Network
+from fedlab_core.rounds import Gathered, Members, Method, ServerState, World
+from fedlab_core.rounds.method import COMMON, nothing
+from fedlab_core.rounds.reports import Reports
+from fedlab_core.tracing.client import ClientPrograms, trace_client
+from fedlab_core.tracing.program import Program
+from fedlab_core.tracing.traced import program_of
+from fedlab_core.tree import Tree, nest, repeat
+
+OF_CLIENTS = ("client", "own", "adapt")
+OF_MEMBERS = ("weigh", "server", "share")
+PARTS = (*OF_CLIENTS, *OF_MEMBERS, "begin", "report", "judge")
+CHUNK = 64  # samples whose means are reported, or outputs asked for, at once
+
+
+class _Unseen(tuple):
+    """A key that nobody may draw from: what came of it would be one run's."""
+
+    def __iter__(self):
+        raise InputError("the server cannot be traced: it draws random numbers")
+
+
+@dataclass(frozen=True, eq=False)
+class MethodPrograms:
+    """What of a method was traced, by part; `refused` says why the rest was not.
+
+    "client", "own" (the model of a client's own) and "adapt" are programs of a client;
+    "weigh", "server" and "share" one for each number of members.
+    """
+
+    name: str
+    clients: dict[str, ClientPrograms]
+    programs: dict[str, Program]
+    members: dict[str, dict[int, Program]]
+    refused: dict[str, str]
+
+    @property
+    def every(self) -> dict[str, Program]:
+        """All programs, as "client/step", "weigh/3" or "judge"."""
+        found = {f"{part}/{n}": program for part, of in self.clients.items()
+                 for n, program in of.parts.items()}  # fmt: skip
+        found |= self.programs
+        return found | {f"{part}/{k}": program for part, of in self.members.items()
+                        for k, program in of.items()}  # fmt: skip
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as JSON can hold it."""
+        return {
+            "method": self.name,
+            "programs": {n: program.plain() for n, program in self.every.items()},
+            "numbers": {part: of.numbers for part, of in self.clients.items()},
+            "refused": self.refused,
+        }
+
+
+@checked
+def trace(
+    method: Method, world: World, members: Iterable[int] | None = None
+) -> MethodPrograms:
+    """All of a method that can be a program, for so many members of a group.
+
+    Without `members`, for one to all clients.
+    """
+    counts = list(range(1, len(world) + 1)) if members is None else list(members)
+    tracer = _Tracer(method, world)
+    found = MethodPrograms(method.name, {}, {}, {}, {})
+    for part in tracer.there():
+        make: Callable = getattr(tracer, part)
+        try:
+            if part in OF_CLIENTS:
+                found.clients[part] = make()
+            elif part in OF_MEMBERS:
+                found.members[part] = {k: make(k) for k in counts}
+            else:
+                found.programs[part] = make()
+        except InputError as error:
+            found.refused[part] = str(error)
+    return found
+
+
+class _Tracer:
+    """A method in a world, and an example of everything that a round hands around."""
+
+    def __init__(self, method: Method, world: World):
+        self.method, self.world = method, world
+        self.network = Network(world.model, training=True)
+        self.model = {n: v.clone() for n, v in world.model.state_dict().items()}
+        self.begun = method.server.begin(self.model, world.view)
+        self.reports = None
+        if method.rule.exchange:
+            self.reports = Reports(world, method.rule.exchange)
+
+    def there(self) -> list[str]:
+        """The parts that the method has."""
+        personal, exchange = self.method.personal, self.method.rule.exchange
+        has = {
+            "report": exchange is not None,
+            "share": exchange is not None and exchange.share is not None,
+            "own": personal.own_model is not None,
+            "adapt": personal is not nothing and personal.adapt is not None,
+        }
+        return [part for part in PARTS if has.get(part, True)]
+
+    def task(self, training: Training, rule=PLAIN) -> Task:
+        return Task(self.network, self.world.x, self.world.y, training, rule)
+
+    def client(self) -> ClientPrograms:
+        method = self.method
+        task = self.task(method.training, method.rule)
+        given = ClientInput(repeat(self.begun.begin, 1), {}, self.broadcast())
+        return trace_client(task, given, method.training.batch_size)
+
+    def own(self) -> ClientPrograms:
+        method, rule = self.method, self.method.personal.own_model
+        assert rule is not None
+        task, start = self.task(method.training, rule), repeat(self.model, 1)
+        given = ClientInput(start, {}, nest("round", start))
+        return trace_client(task, given, method.training.batch_size)
+
+    def adapt(self) -> ClientPrograms:
+        training = self.method.personal.adapt
+        assert training is not None
+        given = ClientInput(repeat(self.model, 1))
+        return trace_client(self.task(training), given, training.batch_size)
+
+    def broadcast(self) -> Tree:
+        """What one client is sent besides the model."""
+        needs = self.method.rule.needs
+        sent = repeat(self.begun.broadcast, 1)
+        sent |= {n: torch.ones(1) for n in COMMON if n in needs}
+        if self.reports:
+            cohort = [Client(self.world.client(0), (0, 0, 0))]
+            shared, _ = self.reports.open([0], cohort, repeat(self.model, 1), [0])
+            sent |= shared
+        return sent
+
+    def report(self) -> Program:
+        exchange, world = self.method.rule.exchange, self.world
+        assert exchange is not None
+        net = Network(world.model)
+
+        def report(params: Tree, x: Tensor, y: Tensor, at: Tensor) -> dict[str, Tree]:
+            return {"told": exchange.of(net, params, x[at], y[at])}
+
+        at = torch.arange(CHUNK) % len(world.x)
+        given = {"params": self.model, "x": world.x, "y": world.y, "at": at}
+        return program_of(report, "what clients report", **given)
+
+    def share(self, k: int) -> Program:
+        exchange = self.method.rule.exchange
+        assert exchange is not None and exchange.share is not None
+        share, who = exchange.share, list(range(k))
+
+        def shared(told: Tree) -> dict[str, Tree]:
+            return {"broadcast": share(told, who, who)}
+
+        return program_of(shared, f"what {k} members share", told=self.told(k))
+
+    def weigh(self, k: int) -> Program:
+        weigh, classes = self.method.weigh, len(self.world.classes)
+        counts = torch.arange(k * classes).reshape(k, classes) % 7 + 1
+
+        def weights(
+            counts: Tensor, ids: Tensor, loss: Tensor, steps: Tensor
+        ) -> dict[str, Tensor]:
+            return {"weights": weigh(bare(Members, counts, ids, loss, steps))}
+
+        given = dict.fromkeys(("loss", "steps"), torch.ones(k))
+        what = f"weigh={weigh.name}"
+        return program_of(weights, what, counts=counts, ids=torch.arange(k), **given)
+
+    def begin(self) -> Program:
+        server, view = self.method.server, self.world.view
+
+        def begin(model: Tree) -> dict[str, Tree]:
+            return _said(server.begin(model, view))
+
+        return program_of(
+            begin, f"the beginning of server={server.name}", model=self.model
+        )
+
+    def server(self, k: int) -> Program:
+        method, world, begun = self.method, self.world, self.begun
+        server = method.server
+
+        def step(model, memory, broadcast, models, weights, uploads, **about):
+            members = bare(Members, *about.values())
+            before = bare(ServerState, model, memory, broadcast, None, {})
+            key = _Unseen((0, 0, 0))
+            now = (before, models, weights, members, uploads, k, world.view, key)
+            return _said(server.step(bare(Gathered, *now)))
+
+        counts = torch.ones(k, len(world.classes), dtype=torch.int64)
+        about = {"counts": counts, "ids": torch.arange(k)}
+        about |= dict.fromkeys(("loss", "steps"), torch.ones(k))
+        return program_of(
+            step, f"server={server.name}", model=self.model, memory=begun.memory,
+            broadcast=begun.broadcast, models=repeat(self.model, k),
+            weights=torch.full((k,), 1 / k), uploads=self.uploads(k), **about,
+        )  # fmt: skip
+
+    def uploads(self, k: int) -> Tree:
+        """What members send besides their models, of the shapes that it has."""
+        if not self.method.server.needs:
+            return {}
+        sent: Tree = {}
+        finish = self.client().finish
+        if finish:
+            shapes = {n: finish.shapes[n] for n in finish.outputs}
+            named = ((n.partition("upload."), v) for n, v in shapes.items())
+            sent = {n[2]: torch.ones(k, *v[1:]) for n, v in named if n[1]}
+        return self.told(k) | sent
+
+    def told(self, k: int) -> Tree:
+        """What members have reported of their samples, if they report something."""
+        exchange = self.method.rule.exchange
+        if exchange is None:
+            return {}
+        net, w, two = Network(self.world.model), self.world, slice(0, 2)
+        values = exchange.of(net, self.model, w.x[two], w.y[two])
+        return {n: v[:1].expand(k, *v.shape[1:]) for n, v in values.items()}
+
+    def judge(self) -> Program:
+        net, world = Network(self.world.model), self.world
+
+        def outputs(params: Tree, x: Tensor, at: Tensor) -> dict[str, Tensor]:
+            return {"logits": net(params, x[at])}
+
+        at = torch.arange(CHUNK) % len(world.x_test)
+        given = {"params": self.model, "x": world.x_test, "at": at}
+        return program_of(outputs, "the network", **given)
+
+
+def _said(state: ServerState) -> dict[str, Tree]:
+    """What a server goes on with; what clients begin from, if that differs."""
+    start = {} if state.start is None else state.start
+    return {
+        "model": state.model,
+        "memory": dict(state.memory),
+        "broadcast": dict(state.broadcast),
+        "start": start,
+    }

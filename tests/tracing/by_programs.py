@@ -1,0 +1,103 @@
+"""A federation played by traced programs alone, as far as a method has them."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedlab_core import Method
+from fedlab_core.rounds import ServerState
+from fedlab_core.tracing import MethodPrograms, Reader
+from fedlab_core.tracing.choices import CHUNK
+from fedlab_core.tree import Tree, concat
+
+ABOUT = ("counts", "ids", "loss", "steps")
+
+
+@dataclass
+class Ran:
+    """How often a part was played by its program."""
+
+    parts: Counter = field(default_factory=Counter)
+
+
+@dataclass
+class Weighed:
+    """A weighing rule that asks its programs."""
+
+    rule: Any
+    ask: Callable
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rule, name)
+
+    def __call__(self, members) -> Tensor:
+        about = {n: getattr(members, n) for n in ABOUT}
+        return self.ask("weigh", len(members.ids), **about).outputs["weights"].clone()
+
+
+def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
+    """The method with everything asked of its programs that they can answer."""
+
+    exchange = method.rule.exchange
+
+    def ask(part: str, k: int | None, **given) -> Reader:
+        program = programs.programs[part] if k is None else programs.members[part][k]
+        reader = Reader(program)
+        reader.put(**given)
+        reader.run()
+        ran.parts[part] += 1
+        return reader
+
+    def begin(model, view) -> ServerState:
+        said = ask("begin", None, model=model)
+        kept = method.server.begin(model, view)  # what a program does not say
+        return replace(kept, **trees(said, kept))
+
+    def trees(said: Reader, kept: ServerState) -> dict[str, Any]:
+        found = {n: said.tree(n) for n in ("model", "memory", "broadcast")}
+        return found | {"start": None if kept.start is None else said.tree("start")}
+
+    def step(g) -> ServerState:
+        about = {n: getattr(g.members, n) for n in ABOUT}
+        trees_ = {n: getattr(g.before, n) for n in ("model", "memory", "broadcast")}
+        more = {"models": g.models, "weights": g.weights, "uploads": g.uploads}
+        said = ask("server", len(g.members.ids), **about, **trees_, **more)
+        kept = method.server.step(g)
+        return replace(kept, **trees(said, kept))
+
+    def report(net, params, x, y):
+        program = programs.programs["report"]
+        reader = Reader(program)
+        reader.put(params=params)
+        parts: list[Tree] = []
+        for some in torch.arange(len(x)).split(CHUNK):
+            at = torch.arange(CHUNK) % len(some)  # its first rows are those asked for
+            for name, data in (("x", x), ("y", y)):
+                if name in reader.inputs:
+                    reader.inputs[name][: len(some)] = data[some]
+            reader.put(at=at)
+            reader.run()
+            told = reader.tree("told")
+            parts.append({n: v[: len(some)] for n, v in told.items()})
+        ran.parts["report"] += 1
+        return concat(parts)
+
+    def share(known, who, ids):
+        if who != ids:  # programs are of a group that is there as a whole
+            assert exchange is not None and exchange.share is not None
+            return exchange.share(known, who, ids)
+        return ask("share", len(who), told=known).tree("broadcast")
+
+    with_server = {} if "server" in programs.refused else {"begin": begin, "step": step}
+    rule = method.rule
+    if exchange is not None:
+        sharing = {"share": share} if exchange.share else {}
+        rule = replace(rule, exchange=replace(exchange, of=report, **sharing))
+    return replace(
+        method, rule=rule, weigh=Weighed(method.weigh, ask),
+        server=replace(method.server, **with_server),
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""Traced = stacked = looped, for every method: each is played by its programs alone."""
+
+import json
+
+import pytest
+import torch
+
+import fedlab_core as fl
+from fedlab_core import METHODS, World
+from fedlab_core.engine import cohort
+from fedlab_core.tracing import MethodPrograms, Program, choices, client, trace
+from fedlab_core.tracing.client import trace_client, train_traced
+from tests.methods.plainly import LOCAL
+from tests.methods.test_all import BRIEF, furnished  # noqa: F401
+from tests.tracing.by_programs import Ran, by_programs
+
+NEAR = 2e-6  # relative, after two rounds; in float32, where one step is 6e-8
+# A server that learns has an end that is not known beforehand: it draws its batches.
+LEARNS = {"gws", "attentive", "fedlaw", "fedlaw-swa", "feddf", "fedbe", "server-ft"}
+
+
+def read_back(programs: MethodPrograms) -> MethodPrograms:
+    """What somebody gets who has nothing but the JSON."""
+    plain = json.loads(json.dumps(programs.plain()))["programs"]
+    for name, program in programs.every.items():
+        vars(program).update(vars(Program.of(plain[name])))
+    return programs
+
+
+def apart(mine: fl.History, theirs: fl.History) -> float:
+    pairs = [(mine.states[n].double(), v.double()) for n, v in theirs.states.items()]
+    return max(float((a - b).norm() / b.norm()) for a, b in pairs if b.norm() > 0)
+
+
+@pytest.fixture
+def traced_clients(monkeypatch):
+    """The looped engine, with programs instead of loops; counts the cohorts.
+
+    What was traced once is not traced again.
+    """
+    seen, kept = [], []
+
+    def train(*given):
+        seen.append(1)
+        return train_traced(*given)
+
+    def once(task, given, batch):
+        key = task.training, task.rule, batch
+        for known, programs in kept:
+            if known == key:
+                return programs
+        kept.append((key, trace_client(task, given, batch)))
+        return kept[-1][1]
+
+    monkeypatch.setattr(cohort, "train_looped", train)
+    monkeypatch.setattr(client, "trace_client", once)
+    monkeypatch.setattr(choices, "trace_client", once)
+    return seen
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_programs_do_what_the_engines_do(furnished: World, name, traced_clients):  # noqa: F811
+    method = METHODS[name](LOCAL, **BRIEF.get(name, {}))
+    stacked = fl.federate(furnished, method, 2, seed=3, engine="stacked")
+    alone = method.groups == METHODS["fedavg"]().groups
+    programs = read_back(trace(method, furnished, [6] if alone else None))
+    ran = Ran()
+    played = by_programs(method, programs, ran)
+    mine = fl.federate(furnished, played, 2, seed=3, engine="looped")
+    assert apart(mine, stacked) <= NEAR
+    assert mine.group_of == stacked.group_of
+    rows = zip(mine.rows, stacked.rows, strict=True)
+    assert all(a["accuracy"] == pytest.approx(b["accuracy"], abs=0.01) for a, b in rows)
+    assert traced_clients, "nobody trained by programs"
+    learns = {"server"} if name in LEARNS else set()
+    assert set(programs.refused) == learns
+    used = {"weigh", "begin", "server"} - ({"begin", "server"} if learns else set())
+    has = {part for part in ("report", "share") if part in programs.members}
+    has |= {"report"} & programs.programs.keys()
+    if name == "local":
+        used = {"begin"}
+    assert used | has <= ran.parts.keys()
+
+
+def test_looped_and_stacked_are_what_programs_are_held_to(furnished):  # noqa: F811
+    """The two engines themselves are not farther apart than programs may be."""
+    method = METHODS["scaffold"](LOCAL)
+    pair = [fl.federate(furnished, method, 2, engine=e) for e in ("looped", "stacked")]
+    assert 0 <= apart(*pair) <= NEAR
+
+
+def test_another_rule_is_told_apart(furnished, traced_clients):  # noqa: F811
+    """The comparison can fail: FedProx's programs are not FedAvg's."""
+    plain = fl.federate(furnished, METHODS["fedavg"](LOCAL), 2, seed=3)
+    other = METHODS["fedprox"](LOCAL, mu=0.1)
+    traced = fl.federate(furnished, other, 2, seed=3, engine="looped")
+    assert traced_clients and apart(traced, plain) > 100 * NEAR
+    assert torch.isfinite(traced.states["head.weight"]).all()
