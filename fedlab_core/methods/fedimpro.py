@@ -31,15 +31,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.arguments import (
-    Count,
-    Fading,
-    Fraction,
-    NotNegative,
-    Seed,
-    Whole,
-    checked,
-)
+from fedlab_core.arguments import Count, Fading, Fraction, NotNegative, Seed, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.keys import derive_seed, normal
 from fedlab_core.methods.fedavg import fedavg
@@ -67,7 +59,7 @@ class Impro:
     batch_size: Count
     alpha: NotNegative = 1.0
     ramp: bool = True  # alpha grows with the epochs: epochs / 500 * alpha
-    epochs: Whole = 1
+    epochs: NotNegative = 1.0
     omega: Fraction | None = None
     cap: NotNegative | None = 0.1  # of s; None: without one
     matching: bool = False
@@ -174,7 +166,7 @@ def fedimpro(
     training = training or Training()
     options = {
         "batch_size": training.batch_size,
-        "epochs": training.epochs,
+        "epochs": float(training.epochs),
         "cap": cap,
     } | options
     if form == "paper":

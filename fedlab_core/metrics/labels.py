@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.arguments import Axes, Whole, Within, checked
-from fedlab_core.errors import require
+from fedlab_core.errors import require, require_all
 
 Metric = Literal["kl", "l2", "l1", "cosine"]
 DISCREPANCIES = get_args(Metric)
@@ -35,17 +35,14 @@ def discrepancy(
     """
     there = target is None or bool(target.sum() > 0)
     require(there, "target must have a number above 0")
-    local, goal = _distributions(counts, target)
-    require(
-        metric != "kl" or not bool(((local > 0) & (goal == 0)).any()),
-        "KL is infinite: the target gives no weight to a class that a client "
-        "holds; use metric 'l1', 'l2' or 'cosine', or another target",
-    )
     return far_from(counts, target, metric)
 
 
 def far_from(counts: Tensor, target: _Goal, metric: Metric) -> Tensor:
-    """`discrepancy`, of counts that it would not refuse: no number is looked at."""
+    """`discrepancy`, of arguments that are what they should be."""
+    classes = counts.shape[1]
+    fits = target is None or len(target) == classes
+    require(fits, f"target must have {classes} numbers, as classes is {classes} here")
     local, goal = _distributions(counts, target)
     if metric == "l1":
         return (local - goal).abs().sum(1)
@@ -53,6 +50,11 @@ def far_from(counts: Tensor, target: _Goal, metric: Metric) -> Tensor:
         return torch.linalg.vector_norm(local - goal, dim=1)
     if metric == "cosine":
         return 1 - F.cosine_similarity(local, goal[None], dim=1)
+    require_all(
+        (local == 0) | (goal > 0),
+        "KL is infinite: the target gives no weight to a class that a client "
+        "holds; use metric 'l1', 'l2' or 'cosine', or another target",
+    )
     return torch.special.xlogy(local, local / goal.clamp(min=1e-300)).sum(1)
 
 

@@ -6,9 +6,9 @@ what is shared are traced for as many members as are asked for. A group's first 
 outputs (`judge`) are one program each.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -27,9 +27,13 @@ from fedlab_core.tracing.program import Program
 from fedlab_core.tracing.traced import program_of
 from fedlab_core.tree import Tree, nest, repeat
 
-OF_CLIENTS = ("client", "own", "adapt")
-OF_MEMBERS = ("weigh", "server", "share")
-PARTS = (*OF_CLIENTS, *OF_MEMBERS, "begin", "report", "judge")
+Part = Literal[
+    "client", "own", "adapt",
+    "weigh", "server", "share", "apart",
+    "begin", "report", "judge",
+]  # fmt: skip
+PARTS: tuple[Part, ...] = get_args(Part)
+OF_CLIENTS, OF_MEMBERS = PARTS[:3], PARTS[3:7]
 CHUNK = 64  # samples whose means are reported, or outputs asked for, at once
 
 
@@ -45,7 +49,8 @@ class MethodPrograms:
     """What of a method was traced, by part; `refused` says why the rest was not.
 
     "client", "own" (the model of a client's own) and "adapt" are programs of a client;
-    "weigh", "server" and "share" one for each number of members.
+    "weigh" and "server" are one for each number of members; so are "share", what is
+    made for the first of so many who have reported, and "apart", for somebody else.
     """
 
     name: str
@@ -75,22 +80,27 @@ class MethodPrograms:
 
 @checked
 def trace(
-    method: Method, world: World, members: Iterable[int] | None = None
+    method: Method,
+    world: World,
+    members: Iterable[int] | None = None,
+    parts: Sequence[Part] = PARTS,
 ) -> MethodPrograms:
-    """All of a method that can be a program, for so many members of a group.
+    """All of a method that can be a program, or some parts of it.
 
-    Without `members`, for one to all clients.
+    What depends on how many members a group has is traced for each of `members`, from
+    one to all clients if they are not given.
     """
     counts = list(range(1, len(world) + 1)) if members is None else list(members)
     tracer = _Tracer(method, world)
     found = MethodPrograms(method.name, {}, {}, {}, {})
-    for part in tracer.there():
+    for part in [p for p in tracer.there() if p in parts]:
         make: Callable = getattr(tracer, part)
         try:
             if part in OF_CLIENTS:
                 found.clients[part] = make()
             elif part in OF_MEMBERS:
-                found.members[part] = {k: make(k) for k in counts}
+                nobody = [0] * (part == "apart")  # has reported, in the first round
+                found.members[part] = {k: make(k) for k in [*nobody, *counts]}
             else:
                 found.programs[part] = make()
         except InputError as error:
@@ -115,7 +125,8 @@ class _Tracer:
         personal, exchange = self.method.personal, self.method.rule.exchange
         has = {
             "report": exchange is not None,
-            "share": exchange is not None and exchange.share is not None,
+            "share": (shares := exchange is not None and exchange.share is not None),
+            "apart": shares,
             "own": personal.own_model is not None,
             "adapt": personal is not nothing and personal.adapt is not None,
         }
@@ -167,12 +178,18 @@ class _Tracer:
         return program_of(report, "what clients report", **given)
 
     def share(self, k: int) -> Program:
+        return self._shared(k, asks=0)
+
+    def apart(self, k: int) -> Program:
+        return self._shared(k, asks=k)
+
+    def _shared(self, k: int, asks: int) -> Program:
         exchange = self.method.rule.exchange
         assert exchange is not None and exchange.share is not None
         share, who = exchange.share, list(range(k))
 
         def shared(told: Tree) -> dict[str, Tree]:
-            return {"broadcast": share(told, who, who)}
+            return {"broadcast": share(told, who, [asks])}
 
         return program_of(shared, f"what {k} members share", told=self.told(k))
 
@@ -203,11 +220,13 @@ class _Tracer:
         method, world, begun = self.method, self.world, self.begun
         server = method.server
 
-        def step(model, memory, broadcast, models, weights, uploads, **about):
+        def step(
+            model, memory, broadcast, start, models, weights, uploads, clients, **about
+        ):
             members = bare(Members, *about.values())
-            before = bare(ServerState, model, memory, broadcast, None, {})
+            before = bare(ServerState, model, memory, broadcast, start, {})
             key = _Unseen((0, 0, 0))
-            now = (before, models, weights, members, uploads, k, world.view, key)
+            now = (before, models, weights, members, uploads, clients, world.view, key)
             return _said(server.step(bare(Gathered, *now)))
 
         counts = torch.ones(k, len(world.classes), dtype=torch.int64)
@@ -215,8 +234,9 @@ class _Tracer:
         about |= dict.fromkeys(("loss", "steps"), torch.ones(k))
         return program_of(
             step, f"server={server.name}", model=self.model, memory=begun.memory,
-            broadcast=begun.broadcast, models=repeat(self.model, k),
-            weights=torch.full((k,), 1 / k), uploads=self.uploads(k), **about,
+            broadcast=begun.broadcast, start=begun.begin, models=repeat(self.model, k),
+            weights=torch.full((k,), 1 / k), uploads=self.uploads(k),
+            clients=torch.tensor(float(k)), **about,
         )  # fmt: skip
 
     def uploads(self, k: int) -> Tree:

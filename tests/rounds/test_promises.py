@@ -225,7 +225,7 @@ def test_a_seed_is_one_number(small_data, seed):
 
 
 def test_a_number_for_the_history_is_one_that_a_float_can_hold():
-    said = "ServerState: metrics must be a dict of a number, not {'far': 1000"
+    said = "ServerState: metrics must be a dict of a number or a Tensor, not {'far'"
     with pytest.raises(InputError, match=re.escape(said)):
         fl.ServerState({}, metrics={"far": 10**400})
 

@@ -65,6 +65,7 @@ def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
         about = {n: getattr(g.members, n) for n in ABOUT}
         trees_ = {n: getattr(g.before, n) for n in ("model", "memory", "broadcast")}
         more = {"models": g.models, "weights": g.weights, "uploads": g.uploads}
+        more |= {"start": g.before.begin, "clients": torch.tensor(float(g.clients))}
         said = ask("server", len(g.members.ids), **about, **trees_, **more)
         kept = method.server.step(g)
         return replace(kept, **trees(said, kept))
@@ -87,10 +88,14 @@ def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
         return concat(parts)
 
     def share(known, who, ids):
-        if who != ids:  # programs are of a group that is there as a whole
-            assert exchange is not None and exchange.share is not None
-            return exchange.share(known, who, ids)
-        return ask("share", len(who), told=known).tree("broadcast")
+        rows = []
+        for k in ids:
+            first = [i for i, j in enumerate(who) if j == k]
+            order = first + [i for i, j in enumerate(who) if j != k]
+            part = "share" if first else "apart"
+            told = {n: v[order] for n, v in known.items()}
+            rows.append(ask(part, len(who), told=told).tree("broadcast"))
+        return concat(rows)
 
     with_server = {} if "server" in programs.refused else {"begin": begin, "step": step}
     rule = method.rule
