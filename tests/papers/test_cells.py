@@ -1,6 +1,7 @@
 """Every declared cell: its number typed once, its setting sound at every scale."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -243,6 +244,7 @@ ALIKE = {
     ("fedavg", "fednova"): "feddisco/",  # all clients take equally many steps
     ("fedcollab", "fednova"): "fedcollab/table1",  # so do those of one coalition
     ("fedavg", "fedcollab"): "fedcollab/figure6",  # so large a C: one coalition
+    ("fesem", "kmeans"): "fedcollab/table2",  # the same groups, on some seeds
 }
 
 
@@ -251,7 +253,8 @@ def test_no_method_of_the_ledger_is_another_in_disguise():
 
     On the field, where all papers meet, FedCollab may leave everyone alone.
     """
-    book, twins, seen, used = opened(), {}, 0, set()
+    book, twins, seen, used = opened(), {}, 0, Counter()
+    played: Counter[str] = Counter()
     for cell in (c for c in CELLS if c.paper != "field"):
         for scale in ("small", "paper"):
             for line in lines_of(cell, scale, book.found):
@@ -262,14 +265,16 @@ def test_no_method_of_the_ledger_is_another_in_disguise():
                 name = "fedavg" if plain else rule.method
                 twins.setdefault(at, {}).setdefault(name, set()).add(cell.name)
                 seen += 1
+                played[name] += 1
     assert seen > 1000
     for found in (v for v in twins.values() if len(v) > 1):
         pair = tuple(sorted(found))
         cells = sorted(found[pair[-1]])
         where = ALIKE.get(pair)
         assert where and all(c.startswith(where) for c in cells), (pair, cells[:3])
-        used.add(pair)
-    assert used == set(ALIKE)
+        used[pair] += 1
+    assert set(used) == set(ALIKE)
+    assert used["fesem", "kmeans"] <= played["kmeans"] / 2
 
 
 @pytest.mark.parametrize("path", PLAYED)
