@@ -38,7 +38,7 @@ def test_five_lines_are_a_federation():
 def test_the_commands_of_the_readme_run(capsys, tmp_path):
     shell = "\n".join(blocks("bash")).replace("\\\n", " ").splitlines()
     commands = [line for line in shell if "-m fedlab_core" in line]
-    assert len(commands) == 8
+    assert len(commands) == 9
     for line in commands:
         arguments, end = shlex.split(line)[3:], 0
         if "ray" in arguments:  # a cluster is tested elsewhere

@@ -124,3 +124,10 @@ def test_importing_it_loads_nothing_that_draws(away: Path):
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert "fedlab_core.rounds.play" in loaded
     assert not {n for n in loaded if n.split(".")[0] in DRAWING}
+
+
+def test_the_playgrounds_page_travels(wheel):
+    page = ROOT / "fedlab_book" / "playground" / "page"
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    missing = {f"{p.relative_to(ROOT)}" for p in page.iterdir()} - inside
+    assert not missing

@@ -24,6 +24,7 @@ from tools import (
     gallery,
     launch,
     paths,
+    playground,
     publish,
     reference,
 )
@@ -48,6 +49,7 @@ def stage(root: Path) -> None:
             (to / "book" / f"{name}.md").write_text(text)
         reference.copy_sources(to / "book" / reference.SOURCES)
         explorer.write(to / "book" / "_static")
+        playground.write(paths.ROOT, to / "book" / "_static")
     config = yaml.safe_load((root / "_config.yml").read_text())
     if assets.assets_ready(paths.assets(root)):
         for folder in assets.SITE_FOLDERS:
@@ -66,6 +68,7 @@ def stage(root: Path) -> None:
 def generated() -> dict[str, str]:
     """The pages made from the packages and the results, by their names in `book/`."""
     pages = {"methods": gallery.page(), "claims": explorer.page()}
+    pages["playground"] = playground.page()
     return pages | reference.pages()
 
 

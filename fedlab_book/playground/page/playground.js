@@ -1,0 +1,477 @@
+// The page: what can be chosen, and pictures of what the worker has trained.
+
+import { division, splitName } from "./federation.js";
+
+const CLASSES = ["#306cc0", "#d87854", "#3c7818", "#e4609c", "#6048fc", "#3c9ccc", "#e40000", "#c00c9c", "#6c84fc", "#b4546c"];
+const RUNS = ["#306cc0", "#d87854", "#3c7818", "#c00c9c", "#3c9ccc", "#e40000"];
+const ROWS = {
+  split: "Letters are dealt", rule: "Each client trains by", weigh: "It counts by",
+  server: "The server", groups: "Averaged with", personal: "For itself, it does",
+};
+const SPEEDS = { slow: 600, steady: 120, fast: 0 };
+const SVG = new Set(["svg", "rect", "path", "text", "line", "circle", "polygon", "title"]);
+
+const make = (tag, attributes = {}, ...children) => {
+  const node = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.map((c) => (typeof c === "object" ? c : String(c))));
+  return node;
+};
+const HEIGHT = 322;
+// One unit is one pixel, so that text stays as large as it is.
+function sized(svg) {
+  const width = svg.clientWidth || 480;
+  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+  return width;
+}
+const percent = (v) => `${(100 * v).toFixed(1)} %`;
+const swatch = (colour) => make("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, make("rect", { width: 10, height: 10, rx: 2, fill: colour }));
+const entries = Object.entries;
+
+let count = 0;
+
+// `options`, of what is embedded in a chapter: `state`, an address; `rows`, `sliders` and
+// `pictures`, which of them are shown. Without them, everything is.
+export class Playground {
+  constructor(root, options = {}) {
+    Object.assign(this, { root, options, id: `pg${count++}`, runs: [], asked: 0, speed: "fast", measure: "accuracy" });
+    this.playing = this.busy = false;
+    root.classList.add("pg");
+    root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
+    this.worker = new Worker(new URL(`worker.js${options.slow ? "?slow" : ""}`, import.meta.url), { type: "module" });
+    this.worker.onmessage = ({ data }) => this.told(data);
+    this.worker.onerror = (e) => this.failed(e.message || "its script cannot be loaded");
+  }
+
+  failed(why) {
+    this.play(false);
+    this.root.replaceChildren(make("p", { role: "alert" }, `The playground had to stop: ${why}`));
+  }
+
+  get alone() { return !this.options.state; } // on a page of its own, whose address it keeps
+
+  async told({ task, error, run, row, homes, band, rows }) {
+    if (error) return this.failed(error);
+    if (task) {
+      this.task = task;
+      this.state = this.usual();
+      this.take(this.options.state ?? location.search);
+      this.build();
+      if (this.alone) this.listen();
+      return this.fresh();
+    }
+    if (band !== undefined) return this.banded(band, rows);
+    this.busy = false;
+    if (run !== this.run.number) return this.playing && this.ask(); // of a run that is over
+    this.run.rows.push(row);
+    this.run.homes = homes;
+    this.show();
+    if (!row.finite) this.said.textContent = `Round ${row.round}: the training has diverged.`;
+    if (!row.finite || row.round >= this.task.rounds) this.play(false);
+    else if (this.playing) this.waiting = setTimeout(() => this.ask(), SPEEDS[this.speed]);
+    if (row.finite && (!this.playing || row.round % 10 === 0)) this.say();
+  }
+
+  // Where the run is, for those who do not see it.
+  say() {
+    const row = this.run?.rows.at(-1);
+    if (row && this.said) this.said.textContent = `Round ${row.round}: accuracy ${percent(row.accuracy)}, on own letters ${percent(row.own)}.`;
+  }
+
+  // -- what is chosen -----------------------------------------------------------
+
+  usual() {
+    const first = entries(this.task.choices).map(([n, options]) => [n, Object.keys(options)[0]]);
+    return Object.fromEntries([...first, ...entries(this.task.numbers).map(([n, s]) => [n, s.usual])]);
+  }
+
+  matters(name) {
+    return entries(this.task.numbers[name].of).every(([choice, values]) => values.includes(this.state[choice]));
+  }
+
+  // The state as an address: what is as usual, or does not matter, is left out.
+  get address() {
+    const usual = this.usual(), kept = entries(this.state).filter(([n, v]) => v !== usual[n] && (n in this.task.choices || this.matters(n)));
+    return kept.map(([n, v]) => `${n}=${v}`).join("&");
+  }
+
+  // Take over an address; what is not known in it is left as usual.
+  take(address) {
+    this.state = this.usual();
+    for (const [n, v] of new URLSearchParams(address)) {
+      if (n in this.task.choices && v in this.task.choices[n]) this.state[n] = v;
+      else if (n in this.task.numbers && this.task.numbers[n].stops.includes(+v)) this.state[n] = +v;
+    }
+    this.mend();
+  }
+
+  // Choices that do not go together with what was chosen last give way to the usual ones.
+  mend(kept) {
+    for (const pair of Object.keys(this.task.refused)) {
+      const halves = pair.split("&").map((half) => half.split("="));
+      if (!halves.every(([n, v]) => this.state[n] === v)) continue;
+      const [loser] = halves.find(([n]) => n !== kept && n !== "rule" && n !== "groups") ?? halves[1];
+      this.state[loser] = this.usual()[loser];
+    }
+  }
+
+  why(name, value) {
+    const refused = entries(this.task.refused).find(([pair]) => {
+      const halves = pair.split("&").map((half) => half.split("="));
+      return halves.some(([n, v]) => n === name && v === value) && halves.every(([n, v]) => (n === name ? v === value : this.state[n] === v));
+    });
+    return refused?.[1];
+  }
+
+  get name() {
+    const { state } = this, { choices, numbers } = this.task, usual = this.usual();
+    const with_ = (choice) => {
+      const knob = Object.keys(numbers).find((n) => n.startsWith(`${state[choice]}.`) && choice in numbers[n].of);
+      return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${state[knob]}` : ""}`;
+    };
+    const parts = [with_("rule")];
+    for (const choice of ["weigh", "server", "groups", "personal"]) {
+      if (state[choice] !== usual[choice]) parts.push(with_(choice));
+    }
+    const about = [with_("split")];
+    for (const [n, s] of entries(numbers)) {
+      if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n)) about.push(`${s.name.toLowerCase()} ${state[n]}`);
+    }
+    return `${parts.join(" + ")} (${about.join(", ")})`;
+  }
+
+  // A run that has begun is kept to compare with; the next one begins at round 0.
+  async fresh() {
+    if (this.run?.rows.length && this.run.address !== this.address) {
+      this.runs.push(this.run);
+      if (this.runs.length >= RUNS.length) this.runs.shift();
+    }
+    const taken = new Set(this.runs.map((r) => r.colour)), number = (this.run?.number ?? 0) + 1;
+    this.run = { number, name: this.name, address: this.address, rows: [], begun: false, colour: RUNS.find((c) => !taken.has(c)) };
+    if (this.alone) history.replaceState(null, "", this.address ? `?${this.address}` : location.pathname);
+    const held = await this.divided();
+    if (number !== this.run.number) return; // something else was chosen meanwhile
+    this.held = held;
+    this.show();
+    if (this.playing) this.ask();
+  }
+
+  async divided() {
+    const { clients } = this.state;
+    this.files ??= new Map();
+    if (!this.files.has(clients)) this.files.set(clients, fetch(new URL(`data/splits-${clients}.json`, import.meta.url)).then((a) => a.json()));
+    return division(this.task, (await this.files.get(clients))[splitName(this.state)], clients);
+  }
+
+  ask() {
+    if (this.busy) return;
+    this.busy = true;
+    const { number, begun } = this.run;
+    this.run.begun = true;
+    this.worker.postMessage({ run: number, state: begun ? null : { ...this.state } });
+  }
+
+  play(on = !this.playing) {
+    clearTimeout(this.waiting);
+    if (on && this.run.rows.length >= this.task.rounds) this.again();
+    this.playing = on;
+    if (this.playButton) this.playButton.textContent = on ? "Pause" : "Play";
+    if (on) this.ask();
+    else this.say();
+  }
+
+  again() {
+    this.run.address = null; // the same choices, and yet another run
+    this.fresh();
+  }
+
+  // To the stories below, back and forth.
+  listen() {
+    addEventListener("popstate", () => this.arrive());
+    addEventListener("click", (event) => {
+      const link = event.target.closest?.(".pg-presets a");
+      if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      history.pushState(null, "", link.href);
+      this.arrive();
+      this.playButton.focus();
+      this.root.scrollIntoView();
+    });
+  }
+
+  arrive() {
+    this.play(false);
+    this.take(location.search);
+    this.fresh();
+  }
+
+  choose(name, value) {
+    const { rule } = this.state;
+    this.state[name] = value;
+    this.mend(name);
+    if (rule !== this.state.rule) this.play(false);
+    this.fresh();
+  }
+
+  // The same choices by every seed, one after another, beside the run on show.
+  band() {
+    const run = this.run, rounds = Math.max(run.rows.length, 20);
+    run.band = [];
+    run.banded = rounds;
+    for (const seed of this.task.numbers.seed.stops) this.worker.postMessage({ band: run.number, state: { ...this.state, seed }, rounds });
+    this.bandButton.disabled = true;
+    this.bandButton.textContent = "Five seeds: 0 of 5";
+  }
+
+  banded(number, rows) {
+    const run = [...this.runs, this.run].find((r) => r.number === number);
+    if (!run?.band) return;
+    run.band.push(rows);
+    const many = this.task.numbers.seed.stops.length, over = run.band.length === many;
+    this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${run.band.length} of ${many}`;
+    if (over) {
+      this.bandButton.disabled = false;
+      const last = run.band.map((r) => r.at(-1)), mean = last.reduce((a, b) => a + b) / many;
+      this.said.textContent = `Five seeds, round ${rows.length}: mean accuracy ${percent(mean)}, from ${percent(Math.min(...last))} to ${percent(Math.max(...last))}.`;
+    }
+    this.showCurve();
+  }
+
+  // -- the page -----------------------------------------------------------------
+
+  build() {
+    const { options, task } = this, shows = (list, name) => !list || list.includes(name);
+    this.playButton = make("button", { class: "pg-play", type: "button", onclick: () => this.play() }, "Play");
+    const button = (text, onclick) => make("button", { type: "button", onclick }, text);
+    const bar = [this.playButton, button("One round", () => { this.play(false); this.ask(); }), button("Begin again", () => { this.play(false); this.again(); })];
+    this.bandButton = button("Five seeds", () => this.band());
+    if (this.alone) {
+      bar.push(button("Divide anew", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton, this.speeds());
+    }
+    this.now = make("span", { class: "pg-now" });
+    this.said = make("p", { class: "pg-said", role: "status" });
+    this.rows = make("div", { class: "pg-choices" });
+    for (const [name, label] of entries(ROWS)) {
+      if (!shows(options.rows, name)) continue;
+      const inside = entries(task.choices[name]).map(([value, text]) => make("label", {},
+        make("input", { type: "radio", name: `${this.id}-${name}`, value, onchange: () => this.choose(name, value) }), text));
+      this.rows.append(make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside)));
+    }
+    this.sliders = make("div", { class: "pg-sliders" });
+    for (const [name, s] of entries(task.numbers)) {
+      if (name === "draw" || name === "seed" || !shows(options.sliders, name)) continue;
+      const input = make("input", { type: "range", min: 0, max: s.stops.length - 1, step: 1 });
+      input.addEventListener("input", () => this.choose(name, s.stops[+input.value]));
+      this.sliders.append(make("label", { "data-of": name }, make("span", {}, s.name), make("output"), input));
+    }
+    const picture = (label) => make("svg", { role: "img", "aria-label": label });
+    this.pictures = { clients: picture("Clients"), plane: picture("Their moves"), curve: picture("Accuracy by round") };
+    const key = make("ul", { class: "pg-key" }, ...task.classes.map((c, i) => make("li", {}, swatch(CLASSES[i]), c)));
+    this.list = make("ul", { class: "pg-runs" });
+    this.cancelled = make("p", { class: "pg-note" });
+    const head = (text) => make("div", { class: "pg-head" }, make("h3", {}, text));
+    const figures = {
+      clients: () => [head("What each holds, and counts"), this.pictures.clients, key],
+      plane: () => [head("Where the models went this round"), this.pictures.plane, this.cancelled],
+      curve: () => [this.measures(), this.pictures.curve, this.list],
+    };
+    const shown = entries(figures).filter(([name]) => shows(options.pictures, name));
+    const around = make("div", { class: "pg-pictures" }, ...shown.map(([, inside]) => make("figure", {}, ...inside())));
+    this.root.replaceChildren(this.rows, this.sliders, make("div", { class: "pg-bar" }, ...bar, this.now), this.said, around);
+    if (this.alone) this.root.append(...this.about());
+    new ResizeObserver(() => this.held && this.show()).observe(this.root);
+  }
+
+  speeds() {
+    return make("div", { class: "pg-options", role: "radiogroup", "aria-label": "Speed" },
+      ...Object.keys(SPEEDS).map((name) => make("label", {}, make("input", { type: "radio", name: `${this.id}-speed`, checked: name === this.speed, onchange: () => { this.speed = name; } }), name)));
+  }
+
+  measures() {
+    const options = { accuracy: "all letters", own: "own letters" };
+    return make("div", { class: "pg-head" }, make("h3", {}, "Accuracy on"), make("div", { class: "pg-options", role: "radiogroup", "aria-label": "Accuracy on" },
+      ...entries(options).map(([id, label]) => make("label", {}, make("input", {
+        type: "radio", name: `${this.id}-measure`, checked: this.measure === id, onchange: () => { this.measure = id; this.showCurve(); } }), label))));
+  }
+
+  about() {
+    const { task } = this;
+    this.command = make("code");
+    const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
+    return [
+      make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`),
+      make("p", {}, "The same numbers, to 0.00001, come from the core on your machine:"),
+      make("div", { class: "pg-code" }, make("pre", { tabindex: 0 }, this.command), copy),
+    ];
+  }
+
+  show() {
+    const { state, task } = this;
+    for (const row of this.rows.children) {
+      const name = row.dataset.of;
+      for (const input of row.querySelectorAll("input")) {
+        const why = this.why(name, input.value);
+        input.checked = state[name] === input.value;
+        input.disabled = !!why && !input.checked;
+        input.parentElement.title = why ?? "";
+      }
+    }
+    for (const label of this.sliders.children) {
+      const name = label.dataset.of, [output, input] = [label.querySelector("output"), label.querySelector("input")];
+      label.hidden = !this.matters(name);
+      output.textContent = this.reads(name);
+      input.value = task.numbers[name].stops.indexOf(state[name]);
+      input.setAttribute("aria-valuetext", this.reads(name));
+    }
+    const last = this.run.rows.at(-1);
+    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), "  accuracy ", make("b", {}, last ? percent(last.accuracy) : "–"));
+    if (this.command) {
+      const state_ = this.address ? ` "${this.address}"` : "";
+      this.command.textContent = `python -m fedlab_core play${state_}${last ? ` --rounds ${last.round}` : ""}`;
+    }
+    for (const li of document.querySelectorAll(".pg-presets li")) {
+      li.toggleAttribute("aria-current", this.alone && li.querySelector("a").search.slice(1) === this.address);
+    }
+    this.showClients(last);
+    this.showPlane(last);
+    this.showCurve();
+  }
+
+  reads(name) {
+    const value = this.state[name], { clients } = this.state;
+    if (name === "present") return `${Math.max(1, Math.round(value * clients))} of ${clients}`;
+    return String(value);
+  }
+
+  showClients(last) {
+    const svg = this.pictures.clients;
+    if (!svg.isConnected || !this.held) return;
+    const { counts, wrong } = this.held, n = counts.length, left = 62, wide = (sized(svg) - left) / n, parts = [];
+    const sizes = counts.map((c) => c.reduce((a, b) => a + b, 0)), most = Math.max(...sizes);
+    const label = (y, ...lines) => lines.forEach((line, i) => parts.push(make("text", { x: 0, y: y + 14 * i, class: i ? "quiet" : "" }, line)));
+    label(70, "letters", "it has");
+    label(188, "weight", "— by size");
+    label(268, "accuracy", "on its own");
+    const homes = this.run.homes ?? counts.map(() => 0), weights = counts.map((_, k) => last?.clients[k].weight);
+    const shares = sizes.map((size, k) => size / sizes.reduce((sum, m, j) => sum + (homes[j] === homes[k] ? m : 0), 0));
+    const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
+    counts.forEach((count, k) => {
+      const x = left + k * wide + 3, w = wide - 6;
+      let y = 140;
+      count.forEach((m, c) => {
+        const h = (128 * m) / most;
+        if (m) parts.push(make("rect", { x, y: (y -= h), width: w, height: h, fill: CLASSES[c] }));
+      });
+      if (k === wrong) parts.push(make("text", { x: x + w / 2, y: y - 5, "text-anchor": "middle" }, "wrong"));
+      parts.push(make("text", { x: x + w / 2, y: 154, "text-anchor": "middle", class: "quiet" }, sizes[k]));
+      parts.push(make("rect", { x, y: 168, width: w, height: 50, class: "track" }));
+      if (weights[k] !== undefined) {
+        const h = (50 * weights[k]) / top;
+        parts.push(make("rect", { x, y: 218 - h, width: w, height: h, class: "bar" }));
+      }
+      const mark = 218 - (50 * shares[k]) / top;
+      parts.push(make("line", { x1: x - 2, x2: x + w + 2, y1: mark, y2: mark, class: "mark" }));
+      parts.push(make("rect", { x, y: 244, width: w, height: 50, class: "track" }));
+      if (last) {
+        const h = 50 * last.clients[k].own;
+        parts.push(make("rect", { x, y: 294 - h, width: w, height: h, class: "bar" }));
+        parts.push(make("text", { x: x + w / 2, y: 308, "text-anchor": "middle", class: "quiet" }, Math.round(100 * last.clients[k].own)));
+      }
+      const group = this.state.groups === "everyone" || this.state.groups === "nobody" || !this.run.homes ? "" : "ABCDEFGHIJ"[homes[k]];
+      parts.push(make("text", { x: x + w / 2, y: 322, "text-anchor": "middle" }, `${k + 1}${group}`));
+    });
+    label(322, "client");
+    svg.replaceChildren(...parts);
+    const says = (k) => {
+      const weight = weights[k] === undefined ? (last ? ", not there this round" : "") : `, weight ${percent(weights[k])}`;
+      return `client ${k + 1}: ${sizes[k]} letters${k === wrong ? ", wrong labels" : ""}${weight}${last ? `, accuracy on its own ${percent(last.clients[k].own)}` : ""}`;
+    };
+    svg.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${counts.map((_, k) => says(k)).join("; ")}.`);
+  }
+
+  // Every client's move in the plane of their two first directions, and the average's.
+  showPlane(last) {
+    const svg = this.pictures.plane;
+    if (!svg.isConnected) return;
+    const width = sized(svg), parts = [], middle = [width / 2, HEIGHT / 2];
+    this.cancelled.textContent = last ? this.said_(last.plane) : "Press Play: an arrow is a client’s way from the model it was sent to the model it sends back, the thick one what the server made of them.";
+    if (!last) {
+      svg.replaceChildren(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
+      svg.setAttribute("aria-label", "The models, before any has moved.");
+      return;
+    }
+    const { clients, servers } = last.plane, every = [...clients, ...servers].flatMap(({ at }) => at.map(Math.abs));
+    const scale = (Math.min(width, HEIGHT) / 2 - 18) / Math.max(...every, 1e-9);
+    const to = ([x, y = 0]) => [middle[0] + scale * x, middle[1] - scale * y];
+    for (const { at } of clients) {
+      const [x, y] = to(at);
+      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "way" }));
+    }
+    for (const { at } of servers) {
+      const [x, y] = to(at);
+      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "mean" }), make("circle", { cx: x, cy: y, r: 6, class: "meanend" }));
+    }
+    for (const { k, at } of clients) {
+      const [x, y] = to(at);
+      parts.push(make("circle", { cx: x, cy: y, r: 9, class: "client" }), make("text", { x, y: y + 4, "text-anchor": "middle" }, k + 1));
+    }
+    parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
+    svg.replaceChildren(...parts);
+    svg.setAttribute("aria-label", `The clients’ moves in this round, and what became of them. ${this.said_(last.plane)}`);
+  }
+
+  said_({ walked, left }) {
+    return `A client moved ${walked.toFixed(2)} on average. Of their ways, added up, ${Math.round(100 * left)} % are left: the rest pointed apart and cancelled.`;
+  }
+
+  showCurve() {
+    const svg = this.pictures.curve;
+    if (!svg.isConnected) return;
+    const left = 34, right = sized(svg) - 10, top = 8, bottom = 296, runs = [...this.runs, this.run], parts = [];
+    const rounds = 10 * Math.ceil(Math.max(20, ...runs.map((r) => Math.max(r.rows.length, r.banded ?? 0))) / 10);
+    const x = (t) => left + ((right - left) * t) / rounds, y = (v) => bottom - (bottom - top) * v;
+    for (const v of [0, 0.2, 0.4, 0.6, 0.8, 1]) {
+      parts.push(make("line", { x1: left, x2: right, y1: y(v), y2: y(v), class: "grid" }));
+      parts.push(make("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", class: "quiet" }, Math.round(100 * v)));
+    }
+    for (let t = 0; t <= rounds; t += 10) parts.push(make("text", { x: x(t), y: bottom + 18, "text-anchor": "middle", class: "quiet" }, t || "round 0"));
+    const point = (t, v) => `${x(t).toFixed(1)} ${y(v).toFixed(1)}`;
+    for (const run of runs.filter((r) => r.band?.length > 1 && this.measure === "accuracy")) {
+      const along = run.band[0].map((_, t) => run.band.map((rows) => rows[t]));
+      const edge = [...along.map((v, t) => point(t + 1, Math.max(...v))), ...along.map((v, t) => point(t + 1, Math.min(...v))).reverse()];
+      parts.push(make("polygon", { points: edge.join(" "), fill: run.colour, class: "band" }));
+    }
+    for (const run of runs.filter((r) => r.rows.length)) {
+      const now = run === this.run, end = run.rows.at(-1);
+      const d = `M${run.rows.map((r) => point(r.round, r[this.measure])).join("L")}`;
+      parts.push(make("path", { d, stroke: run.colour, class: now ? "run now" : "run" }));
+      parts.push(make("circle", { cx: x(end.round), cy: y(end[this.measure]), r: now ? 4.5 : 3, fill: run.colour }));
+    }
+    svg.replaceChildren(...parts);
+    const said = (run) => {
+      const last = run.band?.map((rows) => rows.at(-1)) ?? [];
+      const five = last.length === 5 ? `; five seeds: ${percent(last.reduce((a, b) => a + b) / 5)} (${percent(Math.min(...last))} to ${percent(Math.max(...last))})` : "";
+      return `${run.name}: ${run.rows.length ? percent(run.rows.at(-1)[this.measure]) : "not begun"}${five}`;
+    };
+    svg.setAttribute("aria-label", `Accuracy by round. ${runs.map(said).join("; ")}.`);
+    this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, swatch(run.colour), make("span", {}, said(run)),
+      ...(run === this.run ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => { this.runs = this.runs.filter((r) => r !== run); this.showCurve(); } }, "×")]))));
+  }
+}
+
+// On its own page at once; in a chapter when it comes into view.
+for (const root of document.querySelectorAll("[data-playground]")) {
+  const options = JSON.parse(root.dataset.playground || "{}");
+  const begin = () => { root.playground = new Playground(root, options); };
+  if (!options.state) begin();
+  else {
+    const seen = new IntersectionObserver((found) => {
+      if (found.some((f) => f.isIntersecting)) { seen.disconnect(); begin(); }
+    }, { rootMargin: "200px" });
+    seen.observe(root);
+  }
+}

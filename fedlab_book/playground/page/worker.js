@@ -1,0 +1,31 @@
+// Trains away from the page, so that the page answers at any time.
+// Asked {run, state} it begins anew, {run} it plays a round, {band, state, rounds} it
+// plays a whole run beside the present one; it answers with rows.
+import { Federation, load } from "./federation.js";
+
+const fast = new URL(import.meta.url).searchParams.get("slow") === null;
+const ready = load(new URL("data/", import.meta.url), { fast });
+let game, playing;
+
+ready.then(({ task }) => postMessage({ task }), (error) => postMessage({ error: String(error) }));
+
+async function answer({ run, state, band, rounds }) {
+  const world = await ready;
+  if (band !== undefined) {
+    const beside = await Federation.begin(world, state, 1), rows = [];
+    for (let t = 0; t < rounds; t++) rows.push(beside.round().accuracy);
+    if (game) beside.shared.y.set(game.y); // labels are shared: give the present run its own
+    return postMessage({ band, rows });
+  }
+  if (state) {
+    game = await Federation.begin(world, state);
+    playing = run;
+  }
+  if (run === playing) postMessage({ run, row: game.round(), homes: game.homes, parameters: game.task.parameters });
+}
+
+// One thing after another, in the order in which it was asked for.
+let last = Promise.resolve();
+onmessage = ({ data }) => {
+  last = last.then(() => answer(data)).catch((error) => postMessage({ error: String(error) }));
+};

@@ -1,0 +1,218 @@
+"""Links that tell a story: a state, what to look for, and a promise that is kept.
+
+A promise is that the state comes out above the one beside it, or below, by the rule of
+the book (`verdict.judge_gain`). `held` plays both by five seeds; the build stops at a
+preset whose promise does not hold.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from fedlab_book.playground import state as can
+from fedlab_core import Run, run_all, tree
+from fedlab_core.errors import require
+from fedlab_core.models.network import Network
+from fedlab_core.rounds.history import Round
+from fedlab_ledger.verdict import SAME, Verdict, judge_gain
+
+# What is compared: accuracy on all letters, on each client's own, how much of the
+# clients' ways is left, or the largest weight.
+What = Literal["all", "own", "left", "weight"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A title, what to look for, a state, and the one `beside` that it is held against.
+
+    It promises to come out `above` that one, or else below.
+    """
+
+    title: str
+    look: str
+    state: str
+    beside: str
+    what: What = "all"
+    rounds: int = 20
+    above: bool = True
+
+
+PRESETS = (
+    Preset(
+        "Alike, and pulled apart",
+        "With letters dealt almost alike, most of what the clients learn adds up. Set "
+        "the skew to 0.05: their arrows point apart, and the average hardly moves.",
+        "alpha=100",
+        "alpha=0.05",
+        "left",
+    ),
+    Preset(
+        "Skew costs accuracy",
+        "Ten clients with some letters each. Play, then move the skew to 0.05 and play "
+        "again: the curve stays below, and it jumps from round to round.",
+        "alpha=5",
+        "alpha=0.05",
+    ),
+    Preset(
+        "Long ways, little progress",
+        "Twelve epochs a round under strong skew. Every client walks far, and most of "
+        "it cancels; with one epoch more of each way is left.",
+        "alpha=0.1&epochs=1",
+        "alpha=0.1&epochs=12",
+        "left",
+    ),
+    Preset(
+        "Two classes each, one has all",
+        "Nine clients know two letters, the tenth knows all. FedDisco makes it count "
+        "more: its bar stands above the mark that says what size alone would give.",
+        "weigh=disco&split=two",
+        "split=two",
+        "weight",
+    ),
+    Preset(
+        "Corrected drift",
+        "SCAFFOLD tells every client how the others move, and their arrows point more "
+        "alike: more of their ways is left. Compare with SGD, on the same clients.",
+        "rule=scaffold&weigh=equal&alpha=0.1",
+        "weigh=equal&alpha=0.1",
+        "left",
+    ),
+    Preset(
+        "Four kinds, in coalitions",
+        "Two pairs of kinds share letters. FedCollab's solver puts those together who "
+        "help each other: look at the accuracy on own letters.",
+        "groups=fedcollab&split=kinds&clients=8",
+        "split=kinds&clients=8",
+        "own",
+    ),
+    Preset(
+        "Four kinds, alone or in coalitions",
+        "The same clients by themselves have too few letters to learn much. In "
+        "coalitions each still has its own kind of model, learnt from more.",
+        "groups=fedcollab&split=kinds&clients=8",
+        "groups=nobody&split=kinds&clients=8",
+        "own",
+    ),
+    Preset(
+        "One client is wrong",
+        "One client's labels are mixed up, and it counts as much as the others. Choose "
+        "“by chance” instead to see what that costs everybody.",
+        "split=wrong&alpha=100&clients=4",
+        "alpha=100&clients=4",
+        above=False,
+    ),
+    Preset(
+        "A last step of one's own",
+        "Everybody takes two more steps on its own letters before it is judged. On own "
+        "letters that helps at once; on all letters it does not.",
+        "personal=finetune&alpha=0.1",
+        "alpha=0.1",
+        "own",
+    ),
+    Preset(
+        "Alone",
+        "Nobody is averaged with anybody. On all letters every client is far below "
+        "what they reach together.",
+        "groups=nobody",
+        "",
+        above=False,
+    ),
+    Preset(
+        "Momentum against jumps",
+        "Two of ten clients take part in a round, and each pulls its own way. A server "
+        "that keeps half of its speed smooths the curve, and ends higher.",
+        "server=fedavgm&alpha=0.1&present=0.2",
+        "alpha=0.1&present=0.2",
+        rounds=40,
+    ),
+    Preset(
+        "Shrink, and go on",
+        "The server makes the average 5 % smaller in every round. Slow at first, it "
+        "ends above the plain average after 60 rounds: it forgets what it overlearnt.",
+        "server=shrunk&alpha=5&shrunk.gamma=0.95",
+        "alpha=5",
+        rounds=60,
+    ),
+    Preset(
+        "Few at a time",
+        "Two of ten clients take part in a round. What the others know is forgotten "
+        "now and then: the curve jumps, and ends lower.",
+        "alpha=0.1&present=0.2",
+        "alpha=0.1",
+        above=False,
+    ),
+)
+
+
+def held(preset: Preset, seeds: Sequence[int] = (0, 1, 2, 3, 4)) -> Verdict:
+    """What comes of a preset's promise."""
+    mine, beside = (
+        _ends(text, preset, seeds) for text in (preset.state, preset.beside)
+    )
+    a, b = (dict(zip(seeds, map(float, v), strict=True)) for v in (mine, beside))
+    sign = 1 if preset.above else -1
+    return judge_gain(a, b, None, 0.0, sign=sign, own_scale=False)
+
+
+def keep(presets: Sequence[Preset]) -> None:
+    """Refuse presets that promise what is not there."""
+    for preset in presets:
+        found = held(preset)
+        says = f"{preset.title!r} promises more than there is: {found.mean:+.3f}"
+        require(found.word == SAME, f"{says} ± {found.half:.3f}")
+
+
+def _ends(text: str, preset: Preset, seeds: Sequence[int]) -> np.ndarray:
+    """Where a state ends by each seed: a mean of its last five rounds."""
+    s = can.parsed(text)
+    world, method = can.world_of(s), can.method_of(s, can.group_of(s))
+
+    def observe(now: Round) -> dict[str, float]:
+        if preset.what == "all":
+            return {}
+        return {preset.what: _SEEN[preset.what](now)}
+
+    plays = [
+        Run(world, method, preset.rounds, seed, can.present(s), observe=observe)
+        for seed in seeds
+    ]
+    name = "accuracy" if preset.what == "all" else preset.what
+    rows = [[row[name] for row in h.rows[-5:]] for h in run_all(plays, progress=False)]
+    return np.array(rows).mean(1)
+
+
+def own_accuracy(now: Round) -> float:
+    """The clients' mean accuracy, each on letters as often as it has them."""
+    w = now.world
+    models = now.personal or tree.take(now.after, now.group_of)
+    net, found = Network(w.model), []
+    for k, counts in enumerate(w.counts):
+        right = net(tree.take(models, k), w.x_test).argmax(1) == w.y_test
+        rate = torch.stack(
+            [right[w.y_test == c].float().mean() for c in range(len(counts))]
+        )
+        found.append(float(rate @ counts.float() / counts.sum()))
+    return float(np.mean(found))
+
+
+def left(now: Round) -> float:
+    """How much of the clients' weighted ways is left once they are added up."""
+    before = tree.take(now.before, [now.group_of[k] for k in now.ids])
+    ways = tree.flatten({n: now.trained.states[n] - v for n, v in before.items()}, True)
+    parts = []
+    for g, weights in enumerate(now.weights):
+        rows = [i for i, k in enumerate(now.ids) if now.group_of[k] == g]
+        if rows:
+            mine, share = ways[rows].double(), weights.double()
+            parts.append(float((share @ mine).norm() / (share @ mine.norm(dim=1))))
+    return float(np.mean(parts))
+
+
+_SEEN: dict[str, Callable[[Round], float]] = {
+    "own": own_accuracy,
+    "left": left,
+    "weight": lambda now: max(float(w.max()) for w in now.weights),
+}

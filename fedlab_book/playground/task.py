@@ -1,0 +1,73 @@
+"""The playground's letters, and every way in which it divides them among clients."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+import fedlab_core as fl
+from fedlab_core import Dataset, Partition, World
+from fedlab_core.methods.fedcollab import solve
+from fedlab_core.partition.designs import FEDCOLLAB_LABEL_SHIFT, designed, niid2
+from fedlab_core.partition.even import long_tail_sizes
+from fedlab_core.partition.scenarios import Scenario, corrupted
+
+TRAIN, TEST = 900, 500
+HIDDEN = (32, 32)
+RESTARTS = 20  # of the solver, for each division
+
+Split = tuple[str, int, float, int]  # its kind, clients, number and draw
+
+
+@cache
+def letters() -> Dataset:
+    """Ten letters, some 90 of each to learn from."""
+    return fl.load("letters", n_train=TRAIN, n_test=TEST)
+
+
+@cache
+def divided(kind: str, clients: int, number: float, draw: int) -> Scenario:
+    """The letters as a kind of division gives them to clients."""
+    data = letters()
+    y = data.y_train
+    if kind == "two":
+        return Scenario(data, niid2(y, biased=clients - 1, unbiased=1, seed=draw))
+    if kind == "kinds":
+        return Scenario(data, _kinds(y, clients, draw))
+    if kind == "sizes":
+        return Scenario(data, long_tail_sizes(y, clients, number, seed=draw))
+    plain = Scenario(data, fl.dirichlet(y, clients, number, seed=draw))
+    if kind == "wrong":
+        return corrupted(plain, 1 / clients, "permute", seed=draw)
+    return plain
+
+
+def _kinds(y: np.ndarray, clients: int, draw: int) -> Partition:
+    """FedCollab's four kinds of clients, as many of each as there can be."""
+    kind = np.arange(clients) * 4 // clients
+    many = np.bincount(kind, minlength=4)[kind]
+    shares = np.array(FEDCOLLAB_LABEL_SHIFT)[kind]
+    counts = np.floor(shares * np.bincount(y) / many[:, None] + 1e-9).astype(int)
+    return designed(y, counts, seed=draw)
+
+
+@cache
+def placed(kind: str, clients: int, number: float, draw: int) -> World:
+    """The world of a division."""
+    s = divided(kind, clients, number, draw)
+    make = fl.build("mlp", s.data.shape, len(s.data.classes), hidden=HIDDEN)
+    return fl.world(s.data, s.train, make)
+
+
+@cache
+def _coalitions(split: Split, C: float) -> tuple[int, ...]:
+    counts = torch.from_numpy(divided(*split).counts).double()
+    share = counts / counts.sum(1, keepdim=True)
+    apart = (share[:, None] - share[None]).abs().sum(2) / 2
+    found = solve(apart, counts.sum(1), C, restarts=RESTARTS, seed=0)
+    return tuple(found.group_of)
+
+
+def coalitions(split: Split, C: float) -> list[int]:
+    """FedCollab's solver's coalitions, by the true distances of the clients' labels."""
+    return list(_coalitions(split, C))

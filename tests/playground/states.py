@@ -1,0 +1,22 @@
+"""States of the playground to try, as far as they go together."""
+
+import random
+
+from fedlab_book.playground import state as can
+
+
+def one_by_one(*choices: str) -> list[can.State]:
+    """Every option of some choices, the rest as usual."""
+    options = [(choice, name) for choice in choices for name in can.CHOICES[choice]]
+    return [{**can.USUAL, choice: name} for choice, name in options]
+
+
+def drawn(many: int, seed: int = 0) -> list[can.State]:
+    """States drawn by chance."""
+    rng, found = random.Random(seed), []
+    while len(found) < many:
+        state: can.State = {n: rng.choice(list(o)) for n, o in can.CHOICES.items()}
+        state |= {n: rng.choice(s.stops) for n, s in can.NUMBERS.items()}
+        if not can.refused(state):
+            found.append(state)
+    return found

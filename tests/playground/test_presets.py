@@ -1,0 +1,53 @@
+"""A story of the playground promises what is there, or there is no page."""
+
+from dataclasses import replace
+from html import escape
+
+import pytest
+
+from fedlab_book.playground import presets
+from fedlab_book.playground import state as can
+from fedlab_book.playground.presets import PRESETS
+from fedlab_core.errors import InputError
+from fedlab_ledger.verdict import SAME, UNDECIDED
+from tools import playground
+
+ALONE = next(p for p in PRESETS if p.title == "Alone")
+
+
+def test_a_promise_that_is_kept_is():
+    found = presets.held(ALONE)
+    assert found.word == SAME and found.n == 5
+    presets.keep([ALONE])
+
+
+@pytest.mark.parametrize(
+    "planted, word",
+    [(replace(ALONE, above=True), "-"), (replace(ALONE, beside=ALONE.state), "+0.000")],
+)
+def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypatch):
+    monkeypatch.setattr(presets, "PRESETS", (planted,))
+    with pytest.raises(InputError, match="'Alone' promises more than there is") as e:
+        playground.made(tmp_path)
+    assert word in str(e.value)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_no_difference_is_no_promise():
+    assert presets.held(replace(ALONE, beside=ALONE.state)).word == UNDECIDED
+
+
+def test_stories_are_states_and_say_what_to_look_for():
+    assert len(PRESETS) >= 12
+    assert len({p.title for p in PRESETS}) == len(PRESETS)
+    for p in PRESETS:
+        assert can.said(can.parsed(p.state)) == p.state != p.beside
+        assert can.said(can.parsed(p.beside)) == p.beside
+        assert 80 < len(p.look) < 250 and p.look.endswith(".")
+        assert p.rounds <= can.ROUNDS
+
+
+def test_the_page_has_every_story():
+    text = playground.page()
+    for p in PRESETS:
+        assert f'<a href="?{escape(p.state)}">{escape(p.title)}</a>' in text

@@ -1,0 +1,106 @@
+"""The playground below the site: its page's scripts, and the files that they ask for.
+
+What is exported takes a minute, so it is kept below `_build` until the code that it is
+made by changes. A preset that promises what is not there ends the build.
+"""
+
+import hashlib
+import html
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import wasmtime
+
+from fedlab_book.playground import export, presets
+
+FOLDER = "playground"  # in the site's _static
+_SOURCES = ("fedlab_core", "fedlab_book/playground", "fedlab_ledger/verdict.py")
+_PAGE = """\
+---
+html_theme.sidebar_secondary.remove: true
+---
+# A federation in your browser
+
+Ten clients learn to read ten letters, and none of them shows its letters to anyone. A
+server sends a model around, every client trains it on its own letters, and the server
+averages what comes back: that is a *round*. Everything is trained here and now, on your
+machine, by the rules of the chapters. Choose, press *Play*, and compare.
+
+`````{{raw}} html
+<link rel="stylesheet" href="../_static/{folder}/playground.css">
+<div data-playground="">
+<p>The playground runs once JavaScript does, and the page comes from a server:
+<code>make serve</code> is one.</p>
+</div>
+<h2 id="stories">Stories to play</h2>
+<p>Each of these sets everything above; press <em>Play</em>, then compare with
+what it is <em>held against</em>. They were chosen because their effect shows on these
+letters: whenever this book is built each is played with five seeds, and the build stops
+if the interval of the difference contains zero. How far an effect holds elsewhere is
+what the chapters and the ledger are about.</p>
+<ul class="pg-presets">
+{presets}
+</ul>
+<script type="module" src="../_static/{folder}/playground.js"></script>
+`````
+
+The rules are not written again for this page. What a client, a weighing rule and a
+server do is traced from the code that the chapters run, as small programs of loops
+(`python -m fedlab_core trace`), and the page runs these. So its numbers are those of
+the core but for rounding: below the pictures is the command that repeats them in
+Python. After many rounds a rounding can tip a unit of the network from off to on, and
+two runs part in the third digit; pFedMe, which takes five steps within each step, meets
+that first.
+"""
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    return _PAGE.format(folder=FOLDER, presets="\n".join(_stories()))
+
+
+def _stories() -> Iterator[str]:
+    for p in presets.PRESETS:
+        yield (
+            f'<li><a href="?{html.escape(p.state)}">{html.escape(p.title)}</a><br>'
+            f"{html.escape(p.look)}<br>"
+            f'<a href="?{html.escape(p.beside)}">Held against this</a></li>'
+        )
+
+
+def made(root: Path) -> Path:
+    """The folder with everything that the page asks for, made anew if need be."""
+    folder = root / "_build" / FOLDER
+    stamp, mark = folder / ".made", _fingerprint(root)
+    if not (stamp.is_file() and stamp.read_text() == mark):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        print(
+            "  the playground: its rules, traced, and its stories, played", flush=True
+        )
+        presets.keep(presets.PRESETS)
+        export.write(folder / "data")
+        for path in export.PAGE.iterdir():
+            if path.suffix in (".js", ".css"):
+                shutil.copy(path, folder)
+        loops = (export.PAGE / "simd.wat").read_text()
+        (folder / "simd.wasm").write_bytes(wasmtime.wat2wasm(loops))
+        stamp.write_text(mark)
+    return folder
+
+
+def _fingerprint(root: Path) -> str:
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for source in _SOURCES:
+        at = root / source
+        for path in sorted(at.rglob("*") if at.is_dir() else [at]):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def write(root: Path, static: Path) -> None:
+    """Put the playground below the site's `_static`."""
+    ignore = shutil.ignore_patterns(".made")
+    shutil.copytree(made(root), static / FOLDER, ignore=ignore)
