@@ -14,6 +14,7 @@ from fedlab_core.engine.agreement import agree, foreign
 from fedlab_core.engine.arithmetic import exact
 from fedlab_core.engine.graphs import affordable, captured, peak
 from fedlab_core.engine.looped import train_looped
+from fedlab_core.engine.memory import keep
 from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
 from fedlab_core.engine.stacked import StackedCohort
@@ -21,6 +22,8 @@ from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require
 from fedlab_core.models.network import Network, explained, shared
 from fedlab_core.tree import Tree, as_slice, concat, take
+
+keep()
 
 Engine = Literal["auto", "looped", "stacked"]
 Precision = Literal["float32", "tf32", "bf16"]
