@@ -81,6 +81,7 @@ from fedlab_core.rounds.play import federate, run, run_all
 from fedlab_core.rounds.server import Gathered, Server, ServerState
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import Proxy, World, world, world_of
+from fedlab_core.tracing.shown import playground
 
 __version__ = "0.1.0"
 

@@ -239,6 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
     parameters = {name: yaml.safe_load(value) for name, value in given.p}
     os.environ["OMP_NUM_THREADS"] = THREADS
     os.environ["FEDLAB_PROGRESS"] = "0"  # a finished bar says nothing on a page
+    os.environ["FEDLAB_PAGES"] = "1"  # which have the playground at hand
     there = [str(root), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, there))
     try:

@@ -10,9 +10,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import wasmtime
-
-from fedlab_book.playground import export, presets
+from fedlab_book.playground import export, presets, whole
 
 FOLDER = "playground"  # in the site's _static
 _SOURCES = ("fedlab_core", "fedlab_book/playground", "fedlab_ledger/verdict.py")
@@ -42,7 +40,6 @@ what the chapters and the ledger are about.</p>
 <ul class="pg-presets">
 {presets}
 </ul>
-<script type="module" src="../_static/{folder}/playground.js"></script>
 `````
 
 The rules are not written again for this page. What a client, a weighing rule and a
@@ -81,11 +78,8 @@ def made(root: Path) -> Path:
         )
         presets.keep(presets.PRESETS)
         export.write(folder / "data")
-        for path in export.PAGE.iterdir():
-            if path.suffix in (".js", ".css"):
-                shutil.copy(path, folder)
-        loops = (export.PAGE / "simd.wat").read_text()
-        (folder / "simd.wasm").write_bytes(wasmtime.wat2wasm(loops))
+        for name, content in whole.scripts().items():
+            (folder / name).write_bytes(content)
         stamp.write_text(mark)
     return folder
 

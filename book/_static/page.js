@@ -99,3 +99,24 @@ document.addEventListener("click", (event) => {
   if (link) requestAnimationFrame(() => unfold(link.hash));
 });
 window.addEventListener("load", () => unfold(location.hash));
+
+// A federation trains on a page once the reader comes to it; until then nothing of it is
+// fetched, and a picture stands there.
+function trainWhenSeen(roots, folder) {
+  const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("playground.css", folder) });
+  const there = [...document.querySelectorAll("link")].some((link) => link.href === style.href);
+  const styled = there || new Promise((done) => { style.onload = style.onerror = done; });
+  const seen = new IntersectionObserver(async (found) => {
+    for (const { target, isIntersecting } of found) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      if (!there && !style.isConnected) document.head.append(style);
+      const [{ begin }] = await Promise.all([import(new URL("playground.js", folder)), styled]);
+      begin(target);
+    }
+  }, { rootMargin: "200px" });
+  for (const root of roots) seen.observe(root);
+}
+
+const federations = document.querySelectorAll("[data-playground]");
+if (federations.length) trainWhenSeen(federations, new URL("playground/", document.currentScript.src));

@@ -37,19 +37,19 @@ _A, _B = Training(lr=0.1, epochs=5), Training(lr=0.3, epochs=7)
 class Rules:
     """Programs, each kept once, and which of them every choice runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Sequence[dict] = ()) -> None:
         self.world = placed("dirichlet", 10, 0.5, 0)
-        self.programs: list[dict] = []
-        self._at: dict[str, int] = {}
+        self.programs = list(known)
+        self._at = {json.dumps(p, sort_keys=True): i for i, p in enumerate(known)}
 
     def keep(self, program: Program) -> int:
         """The number of a program among all of them."""
         plain = _short(program.plain())
-        text = json.dumps(plain, sort_keys=True)
-        if text not in self._at:
-            self._at[text] = len(self.programs)
+        said = json.dumps(plain, sort_keys=True)
+        if said not in self._at:
+            self._at[said] = len(self.programs)
             self.programs.append(plain)
-        return self._at[text]
+        return self._at[said]
 
     def traced(
         self, method: Method, members: list[int], parts: Sequence[Part] = PARTS
@@ -289,19 +289,33 @@ def _short(value: Any) -> Any:
     return value
 
 
+def text(value: Any) -> str:
+    """A value as the files have it: JSON without what nobody reads."""
+    return json.dumps(_short(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def names() -> list[str]:
+    """The files that the page asks for."""
+    return [*_makers(), "letters.bin"]
+
+
+def _makers() -> dict[str, Callable[[], Any]]:
+    made: dict[str, Callable[[], Any]] = {"rules.json": rules, "task.json": task}
+    for n in map(int, can.SLIDERS["clients"].stops):
+        made[f"splits-{n}.json"] = lambda n=n: splits(n)
+    return made
+
+
 def write(folder: Path, say: Callable[[str], object] = lambda text: None) -> None:
     """All that the page asks for, below a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     data = letters()
-    texts: dict[str, Any] = {"rules.json": rules, "task.json": task}
-    for n in map(int, can.SLIDERS["clients"].stops):
-        texts[f"splits-{n}.json"] = lambda n=n: splits(n)
-    for name, make in texts.items():
-        text = json.dumps(_short(make()), separators=(",", ":"), ensure_ascii=False)
-        _put(folder / name, text.encode())
+    for name, make in _makers().items():
+        _put(folder / name, text(make()).encode())
         say(name)
     images = np.concatenate([data.x_train, data.x_test])
     _put(folder / "letters.bin", images.tobytes())
+    say("letters.bin")
 
 
 def _put(path: Path, content: bytes) -> None:

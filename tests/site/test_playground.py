@@ -31,7 +31,7 @@ LETTER = 0.0021  # of 500 letters one that is read otherwise
 _PLAY = """async ([place, state, rounds, fast]) => {
     const { Federation, load } = await import(`${place}/federation.js`);
     const worlds = globalThis.worlds ??= {};
-    worlds[fast] ??= await load(new URL(`${place}/data/`, location.href), { fast });
+    worlds[fast] ??= await load({ fast });
     const game = await Federation.begin(worlds[fast], state);
     const rows = [], from = performance.now();
     while (rows.length < rounds) rows.push(game.round());

@@ -2,27 +2,23 @@
 // counts and what the server makes of it are programs that were traced from the core;
 // here they are only called in turn.
 
+import { get } from "./files.js";
 import { batches, draw, firstModel, keyOf, stepKey } from "./keys.js";
 import { accelerate, Arena, Program } from "./tensors.js";
 
-// All that the page has in common, from the folder `base`; `fast: false` goes without SIMD.
-export async function load(base, { fast = true } = {}) {
-  if (fast) await accelerate(new URL("simd.wasm", import.meta.url));
-  const get = async (name) => {
-    const answer = await fetch(new URL(name, base));
-    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-    return answer;
-  };
+// All that the page has in common; `fast: false` goes without SIMD.
+export async function load({ fast = true } = {}) {
+  if (fast) await accelerate(() => get("simd.wasm"));
   const [rules, task, letters] = await Promise.all([
-    get("rules.json").then((a) => a.json()), get("task.json").then((a) => a.json()),
-    get("letters.bin").then((a) => a.arrayBuffer()),
+    get("data/rules.json").then((a) => a.json()), get("data/task.json").then((a) => a.json()),
+    get("data/letters.bin").then((a) => a.arrayBuffer()),
   ]);
   const bytes = new Uint8Array(letters), f = Math.fround, common = new Arena(0.1);
   const images = common.allocate(bytes.length), y = common.allocate(task.train);
   bytes.forEach((b, i) => { images[i] = f(f(b / 255) - f(task.mean)) / f(task.std); });
   const cut = task.train * task.side ** 2, splits = new Map();
   const divided = (clients) => {
-    if (!splits.has(clients)) splits.set(clients, get(`splits-${clients}.json`).then((a) => a.json()));
+    if (!splits.has(clients)) splits.set(clients, get(`data/splits-${clients}.json`).then((a) => a.json()));
     return splits.get(clients);
   };
   return {
@@ -140,6 +136,7 @@ export class Federation {
     for (const prefix of ["start", "params"]) fill(given, prefix, start);
     fill(given, "broadcast", told);
     fill(given, "own", own);
+    for (const [n, v] of entries(given)) if (n.startsWith("velocity.")) v.fill(0); // every round anew
     given.lr.fill(lr);
     const key = keyOf(seed, this.t, k), draws = entries(this.rules.programs[programs.step].draws);
     const plan = batches(this.held[k], key, epochs, this.task.batch, steps);

@@ -1,6 +1,7 @@
 // The page: what can be chosen, and pictures of what the worker has trained.
 
 import { division, splitName } from "./federation.js";
+import { get, startWorker } from "./files.js";
 
 const CLASSES = ["#306cc0", "#d87854", "#3c7818", "#e4609c", "#6048fc", "#3c9ccc", "#e40000", "#c00c9c", "#6c84fc", "#b4546c"];
 const RUNS = ["#306cc0", "#d87854", "#3c7818", "#c00c9c", "#3c9ccc", "#e40000"];
@@ -34,25 +35,30 @@ const entries = Object.entries;
 
 let count = 0;
 
-// `options`, of what is embedded in a chapter: `state`, an address; `rows`, `sliders` and
-// `pictures`, which of them are shown. Without them, everything is.
-export class Playground {
+// `options`, of what is embedded elsewhere: `state`, an address; `rows`, `sliders` and
+// `pictures`, which of them are shown (`full`: with every button). Without them,
+// everything is, and the page's own address keeps what is chosen.
+class Playground {
   constructor(root, options = {}) {
     Object.assign(this, { root, options, id: `pg${count++}`, runs: [], asked: 0, speed: "fast", measure: "accuracy" });
     this.playing = this.busy = false;
     root.classList.add("pg");
-    root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
-    this.worker = new Worker(new URL(`worker.js${options.slow ? "?slow" : ""}`, import.meta.url), { type: "module" });
+    if (this.alone) root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
+    this.worker = startWorker(options.slow ? "slow" : "");
     this.worker.onmessage = ({ data }) => this.told(data);
     this.worker.onerror = (e) => this.failed(e.message || "its script cannot be loaded");
   }
 
   failed(why) {
     this.play(false);
-    this.root.replaceChildren(make("p", { role: "alert" }, `The playground had to stop: ${why}`));
+    const says = make("p", { role: "alert" }, `The playground had to stop: ${why}`);
+    if (this.task) this.root.replaceChildren(says);
+    else this.root.prepend(says); // what stood there before it still does
   }
 
-  get alone() { return !this.options.state; } // on a page of its own, whose address it keeps
+  get alone() { return !("state" in this.options); } // on a page of its own, whose address it keeps
+
+  get full() { return this.alone || this.options.full; }
 
   async told({ task, error, run, row, homes, band, rows }) {
     if (error) return this.failed(error);
@@ -163,7 +169,7 @@ export class Playground {
   async divided() {
     const { clients } = this.state;
     this.files ??= new Map();
-    if (!this.files.has(clients)) this.files.set(clients, fetch(new URL(`data/splits-${clients}.json`, import.meta.url)).then((a) => a.json()));
+    if (!this.files.has(clients)) this.files.set(clients, get(`data/splits-${clients}.json`).then((a) => a.json()));
     return division(this.task, (await this.files.get(clients))[splitName(this.state)], clients);
   }
 
@@ -249,7 +255,7 @@ export class Playground {
     const button = (text, onclick) => make("button", { type: "button", onclick }, text);
     const bar = [this.playButton, button("One round", () => { this.play(false); this.ask(); }), button("Begin again", () => { this.play(false); this.again(); })];
     this.bandButton = button("Five seeds", () => this.band());
-    if (this.alone) {
+    if (this.full) {
       bar.push(button("Divide anew", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton, this.speeds());
     }
     this.now = make("span", { class: "pg-now" });
@@ -282,7 +288,7 @@ export class Playground {
     const shown = entries(figures).filter(([name]) => shows(options.pictures, name));
     const around = make("div", { class: "pg-pictures" }, ...shown.map(([, inside]) => make("figure", {}, ...inside())));
     this.root.replaceChildren(this.rows, this.sliders, make("div", { class: "pg-bar" }, ...bar, this.now), this.said, around);
-    if (this.alone) this.root.append(...this.about());
+    if (this.full) this.root.append(...this.about());
     new ResizeObserver(() => this.held && this.show()).observe(this.root);
   }
 
@@ -300,10 +306,12 @@ export class Playground {
 
   about() {
     const { task } = this;
+    const about = make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
+    if (!this.alone) return [about];
     this.command = make("code");
     const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
     return [
-      make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`),
+      about,
       make("p", {}, "The same numbers, to 0.00001, come from the core on your machine:"),
       make("div", { class: "pg-code" }, make("pre", { tabindex: 0 }, this.command), copy),
     ];
@@ -463,15 +471,7 @@ export class Playground {
   }
 }
 
-// On its own page at once; in a chapter when it comes into view.
-for (const root of document.querySelectorAll("[data-playground]")) {
-  const options = JSON.parse(root.dataset.playground || "{}");
-  const begin = () => { root.playground = new Playground(root, options); };
-  if (!options.state) begin();
-  else {
-    const seen = new IntersectionObserver((found) => {
-      if (found.some((f) => f.isIntersecting)) { seen.disconnect(); begin(); }
-    }, { rootMargin: "200px" });
-    seen.observe(root);
-  }
+// What stands in `root` is shown until the playground is there, and if it cannot be.
+export function begin(root) {
+  root.playground ??= new Playground(root, JSON.parse(root.dataset.playground || "{}"));
 }

@@ -28,9 +28,9 @@ export class Arena {
 }
 Arena.next = 0;
 
-export async function accelerate(url) {
+export async function accelerate(fetched) {
   try {
-    const bytes = await (await fetch(url)).arrayBuffer();
+    const bytes = await (await fetched()).arrayBuffer();
     simd = (await WebAssembly.instantiate(bytes, { page: { memory } })).instance.exports;
   } catch {
     simd = null; // no WebAssembly here, or a policy against it

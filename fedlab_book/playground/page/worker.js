@@ -2,9 +2,12 @@
 // Asked {run, state} it begins anew, {run} it plays a round, {band, state, rounds} it
 // plays a whole run beside the present one; it answers with rows.
 import { Federation, load } from "./federation.js";
+import { bring } from "./files.js";
 
-const fast = new URL(import.meta.url).searchParams.get("slow") === null;
-const ready = load(new URL("data/", import.meta.url), { fast });
+let arrived = null; // called once the files are there, where they are sent
+const files = new Promise((done) => { arrived = done; });
+if (!self.name.includes("whole")) arrived();
+const ready = files.then(() => load({ fast: !self.name.includes("slow") }));
 let game, playing;
 
 ready.then(({ task }) => postMessage({ task }), (error) => postMessage({ error: String(error) }));
@@ -27,5 +30,9 @@ async function answer({ run, state, band, rounds }) {
 // One thing after another, in the order in which it was asked for.
 let last = Promise.resolve();
 onmessage = ({ data }) => {
+  if (data.files) {
+    bring(data.files);
+    return arrived();
+  }
   last = last.then(() => answer(data)).catch((error) => postMessage({ error: String(error) }));
 };

@@ -1,0 +1,74 @@
+"""A piece of the playground in a chapter: what stands there before it trains."""
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from fedlab_book.playground import live as piece
+from fedlab_book.playground import state as can
+from fedlab_book.playground.live import live
+from fedlab_core.errors import InputError
+
+ALT = "Ten lines from one point, each the way of a client, and their short mean."
+
+
+def shown(*about: Any, **how: Any) -> Any:
+    return live(*about, **how)
+
+
+@pytest.fixture
+def on_a_page(monkeypatch):
+    monkeypatch.setenv("FEDLAB_PAGES", "1")
+
+
+def test_a_page_has_a_picture_and_what_to_train(on_a_page):
+    text = shown("alpha=0.1&epochs=8", ALT, sliders=["alpha"], rounds=1)._repr_html_()
+    said = re.search(r'data-playground="([^"]*)"', text)
+    assert said and json.loads(html.unescape(said[1])) == {
+        "state": can.said(can.parsed("alpha=0.1&epochs=8")),
+        "rows": [],
+        "sliders": ["alpha"],
+        "pictures": ["plane", "curve"],
+    }
+    assert f'aria-label="{ALT}"' in text and "<svg" in text
+    assert "<script" not in text
+
+
+def test_a_notebook_brings_everything_along(monkeypatch):
+    monkeypatch.delenv("FEDLAB_PAGES", raising=False)
+    monkeypatch.setattr(piece, "kept", lambda: {"task.json": b"{}"})
+    page = shown("", ALT, rounds=1, pictures=["clients"])
+    assert page.options["pictures"] == ["clients"] and "<svg" in page.before
+
+
+@pytest.mark.parametrize(
+    "state, how, says",
+    [
+        ("rule=adam", {}, "rule='adam'"),
+        ("", {"rows": ["rul"]}, "rows=rul: choose from rule, weigh"),
+        ("", {"sliders": ["gamma"]}, "sliders=gamma: choose from alpha"),
+        ("", {"pictures": ["map"]}, "pictures=map: choose from clients, plane"),
+    ],
+)
+def test_what_is_not_there_is_said(state, how, says):
+    with pytest.raises(InputError, match=says):
+        live(state, ALT, **how)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "groups=nobody", "weigh=disco&split=two", "present=0.2", "groups=two"]
+)
+def test_every_picture_of_every_kind_of_state_can_be_drawn(text):
+    fig = piece.played(text, 2, piece.PICTURES)
+    titles = [ax.get_title("left") for ax in fig.axes]
+    assert len(titles) == 3 and all(titles)
+
+
+def test_the_weights_drawn_are_the_runs():
+    fig = piece.played("weigh=disco&split=two", 1, ["clients"])
+    bars: list[Any] = list(fig.axes[0].patches)
+    heights = [bar.get_height() for bar in bars]
+    assert sum(heights) == pytest.approx(1) and max(heights) == heights[-1]
