@@ -150,7 +150,8 @@ def imported(tree: ast.AST, modules=MODULES) -> set[str]:
 
 
 DYNAMIC = ("import_module", "__import__", "find_spec", "load", "run_module")
-PLUGINS = "fedlab_core.__main__"  # loads what an installed package brings
+# They ask what an installed package brings: verbs, and a playground.
+PLUGINS = ("fedlab_core.__main__", "fedlab_core.tracing.shown")
 
 
 def dynamic(tree: ast.AST) -> list[str]:
@@ -179,7 +180,7 @@ def against_the_flow(modules: dict[str, ast.Module]) -> list[str]:
         for other in imported(tree, modules):
             if FLOW.index(room(other)) > FLOW.index(room(name)):
                 wrong.append(f"{name} imports {other}")
-        if name != PLUGINS:
+        if name not in PLUGINS:
             wrong += [f"{name} loads {call}" for call in dynamic(tree)]
     return wrong
 
@@ -239,8 +240,8 @@ def test_the_core_is_small_and_its_root_holds_six_files():
     assert len(at_root) <= 6, sorted(p.name for p in at_root)
     lines = sum(_length(name) for name in CORE)
     # 1,000 of them hold what is passed to what is promised, 200 keep a run's place,
-    # 150 are for a GPU alone, 1,550 write a method as programs
-    assert lines <= 14_500
+    # 150 are for a GPU alone, 1,570 write a method as programs
+    assert lines <= 14_550
 
 
 def _length(name: str) -> int:
