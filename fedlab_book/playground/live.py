@@ -97,10 +97,15 @@ def _plane(ax: Axes, now: Round) -> None:
         x, y = (directions[:2] @ tree.flatten(moved).double()).numpy()
         ax.plot([0, x], [0, y], color=PALETTE["blue"], linewidth=3)
         ax.plot(x, y, "o", color=PALETTE["blue"], markersize=9)
-    for k, (x, y) in zip(now.ids, ends, strict=True):
-        ax.plot([0, x], [0, y], color=INK, alpha=0.4, linewidth=1)
-        ax.text(x, y, str(k + 1), ha="center", va="center")
-    ax.set(title="Where the models went", xticks=[], yticks=[], aspect="equal")
+    longest = np.abs(ends).max()
+    for k, end in zip(now.ids, ends, strict=True):
+        ax.plot(*zip((0, 0), end, strict=True), color=INK, alpha=0.4, linewidth=1)
+        far = np.linalg.norm(end)
+        if far > 0.15 * longest:  # else there is no room for its number
+            x, y = end * (1 + 0.08 * longest / far)
+            ax.text(x, y, str(k + 1), ha="center", va="center")
+    ax.set(title="Where the models went", aspect="equal")
+    ax.axis("off")
 
 
 def _clients(ax: Axes, now: Round) -> None:
