@@ -5,7 +5,7 @@ feddisco/table3 | FedAvg |
 fedlaw/table3 | FedLAW | FMNIST MLP, α=0.1
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,16 +51,21 @@ def read_queue(path: Path, tables: Mapping[str, Table]) -> list[Wanted]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         where, parts = f"--queue: {path}:{n}", [p.strip() for p in line.split("|")]
-        require(len(parts) <= 3, f"{where}: table | row | column, not {line.strip()!r}")
-        asked = Wanted(*parts)
-        known = asked.table in tables
-        require(known, f"{where}: there is no table {asked.table!r}")
-        there = bool(asked.of(tables[asked.table].cells))
-        text = f"{asked.row!r} and {asked.column!r}"
-        require(there, f"{where}: no cell of {asked.table} has {text}")
-        wanted.append(asked)
+        table = parts[0]
+        require(table in tables, f"{where}: there is no table {table!r}")
+        ways = list(_ways(table, parts[1:]))
+        found = [asked for asked in ways if asked.of(tables[table].cells)]
+        text = " | ".join(parts[1:])
+        require(bool(found), f"{where}: no cell of {table} has {text!r}: row | column")
+        wanted.append(found[0])
     require(bool(wanted), f"--queue: {path} asks for nothing")
     return wanted
+
+
+def _ways(table: str, parts: Sequence[str]) -> Iterator[Wanted]:
+    """Row | column, or with a bar in a name, as the column "last | attentive LAW"."""
+    for i in range(1, len(parts) + 1) or [1]:
+        yield Wanted(table, " | ".join(parts[:i]), " | ".join(parts[i:]))
 
 
 def each_alone(waiting: Iterable[Job]) -> list[Job]:

@@ -58,7 +58,11 @@ def test_lines_are_read_in_order_and_comments_are_not(tmp_path):
             "# x\nfeddisco/table3 | Nobody",
             "queue.txt:2: no cell of feddisco/table3 has",
         ),
-        ("a | b | c | d", "queue.txt:1: table | row | column, not 'a | b | c | d'"),
+        ("a | b | c | d", "queue.txt:1: there is no table 'a'"),
+        (
+            "feddisco/table3 | FedAvg | accuracy | more",
+            "queue.txt:1: no cell of feddisco/table3 has 'FedAvg | accuracy | more'",
+        ),
         ("# nothing\n", "asks for nothing"),
         ("", "asks for nothing"),
     ],
@@ -76,6 +80,16 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, capsys):
     (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
     assert __main__.main(["run", "--queue", str(tmp_path / "b")]) == 2
     assert "it is not text" in capsys.readouterr().err
+
+
+def test_every_cell_has_a_line_that_asks_for_it_alone(tmp_path):
+    """Those with a bar in their names, too."""
+    cells = [(n, c) for n, table in TABLES.items() for c in table.cells]
+    assert any("|" in f"{c.row}{c.column}" for _, c in cells)
+    lines = [f"{n} | {c.row} | {c.column}" for n, c in cells]
+    asked = read_queue(queue(tmp_path, "\n".join(lines)), TABLES)
+    for (n, c), wanted in zip(cells, asked, strict=True):
+        assert wanted.of(TABLES[n].cells) == [c]
 
 
 @pytest.mark.parametrize(
