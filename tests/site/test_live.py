@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from fedlab_book.playground import whole
 from tools import paths
 from tools.visit import SHOWN
 
@@ -22,6 +24,22 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PATIENCE_S = 120
 CHAPTER = "index.ipynb"  # the first page is one, and the shortest with a control
+OWN = "own.ipynb"  # a reader's notebook
+METHOD = """\
+from dataclasses import dataclass
+import fedlab_core as fl
+
+@dataclass(frozen=True)
+class BySizeRoot:
+    name: str = "root of size"
+    scalars: int = 0
+
+    def __call__(self, members):
+        root = members.sizes.double().sqrt()
+        return root / root.sum()
+
+fl.playground(fl.fedavg(weigh=BySizeRoot(), name="Root"))
+"""
 
 
 def free_port() -> int:
@@ -38,13 +56,27 @@ def small(source: Path, to: Path) -> None:
     nbformat.write(notebook, to)
 
 
+def own_notebook(to: Path) -> None:
+    cells = [nbformat.v4.new_code_cell(METHOD)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), to)
+
+
+def traced_before(site: Path, data: Path) -> None:
+    """The playground's rules as the site has them, so that no minute is waited."""
+    kept = data / f"playground-{whole.fingerprint()[:16]}"
+    shutil.copytree(site / "_static" / "playground" / "data", kept)
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[str]:
+def lab(tmp_path_factory, site: Path) -> Iterator[str]:
     """The address of a JupyterLab of its own, with nothing of the user's."""
     home = tmp_path_factory.mktemp("lab")
     folder = home / "notebooks"
     folder.mkdir()
     small(paths.ROOT / "notebooks" / CHAPTER, folder / CHAPTER)
+    own_notebook(folder / OWN)
+    traced_before(site, home / "data")
     tracker = home / "settings" / "@jupyterlab" / "notebook-extension"
     tracker.mkdir(parents=True)
     # Every cell is drawn, also those that are not in sight.
@@ -65,6 +97,7 @@ def lab(tmp_path_factory) -> Iterator[str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "IPYTHONDIR": str(home / "ipython"),
         "FEDLAB_PROGRESS": "0",
+        "FEDLAB_DATA": str(home / "data"),
     }
     with (home / "log").open("w") as log:
         server = subprocess.Popen(
@@ -133,3 +166,18 @@ def test_a_chapter_runs_and_its_picture_follows_the_keys(browser: Browser, lab: 
     expect(prose.get_by_text("::")).to_have_count(0)
     expect(prose.locator("figure").first).to_be_visible()
     context.close()
+
+
+def test_a_method_written_in_a_notebook_plays_there(browser: Browser, lab: str):
+    page = browser.new_page(viewport={"width": 1280, "height": 1200})
+    page.set_default_timeout(PATIENCE_S * 1000)
+    page.goto(f"{lab}/lab/tree/{OWN}?reset", wait_until="domcontentloaded")
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    _run_all(page)
+    frame = page.frame_locator("iframe[title='A federation in your browser']")
+    chosen = frame.get_by_role("radio", name="root of size")
+    expect(chosen).to_be_checked(timeout=PATIENCE_S * 1000)
+    frame.get_by_role("button", name="One round", exact=True).click()
+    expect(frame.locator(".pg-now")).to_contain_text("Round 1", timeout=20_000)
+    expect(frame.locator(".pg-runs")).to_contain_text("root of size")
+    page.close()
