@@ -198,12 +198,19 @@ def own_accuracy(now: Round) -> float:
     return float(np.mean(found))
 
 
+def counted(now: Round) -> list[torch.Tensor]:
+    """Each group's weights: those that its server learnt, or those of its rule."""
+    learnt = [server.memory.get("lambda") for server in now.servers]
+    pairs = zip(now.weights, learnt, strict=True)
+    return [w if own is None or not len(w) else own for w, own in pairs]
+
+
 def left(now: Round) -> float:
     """How much of the clients' weighted ways is left once they are added up."""
     before = tree.take(now.before, [now.group_of[k] for k in now.ids])
     ways = tree.flatten({n: now.trained.states[n] - v for n, v in before.items()}, True)
     parts = []
-    for g, weights in enumerate(now.weights):
+    for g, weights in enumerate(counted(now)):
         rows = [i for i, k in enumerate(now.ids) if now.group_of[k] == g]
         if rows:
             mine, share = ways[rows].double(), weights.double()
@@ -214,5 +221,5 @@ def left(now: Round) -> float:
 _SEEN: dict[str, Callable[[Round], float]] = {
     "own": own_accuracy,
     "left": left,
-    "weight": lambda now: max(float(w.max()) for w in now.weights),
+    "weight": lambda now: max(float(w.max()) for w in counted(now) if len(w)),
 }
