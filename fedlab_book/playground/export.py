@@ -2,8 +2,8 @@
 
 `rules.json` has every program once, and which of them each choice runs; `task.json`
 what can be chosen, labels, first models and who takes part; `splits-N.json` who holds
-what among N clients; `letters.bin` the images. All of them are read by
-`page/federation.js`.
+what among N clients; `letters.bin` the images: to learn from, to test on, the server's.
+All of them are read by `page/federation.js`.
 """
 
 import json
@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from fedlab_book.playground import state as can
-from fedlab_book.playground.task import HIDDEN, TEST, TRAIN, divided, letters, placed
+from fedlab_book.playground.task import (
+    HIDDEN,
+    TEST,
+    TRAIN,
+    divided,
+    letters,
+    placed,
+    proxy,
+)
 from fedlab_core import Method, Training
 from fedlab_core.data.whole import replacing
 from fedlab_core.engine.batching import letting
@@ -29,6 +37,7 @@ from fedlab_core.tracing.choices import CHUNK, PARTS, Part
 PAGE = Path(__file__).parent / "page"
 FIRST = 0xF1257  # what a run's first model is drawn from, with its seed
 RULE: list[Part] = [part for part in PARTS if part not in ("weigh", "own", "judge")]
+SERVER: list[Part] = ["begin", "search", "learn", "server"]
 PLAIN = Training(batch_size=can.BATCH)
 _DIGITS = "0123456789"
 _A, _B = Training(lr=0.1, epochs=5), Training(lr=0.3, epochs=7)
@@ -87,7 +96,7 @@ class Rules:
             about["adapt"] = self.adapted(mine, found)
         if mine.training != PLAIN:
             about["personal"] = {"ditto": self.beside(mine.training)}
-        return about | {"server": self.server_of(mine, found)}
+        return about | {"server": self.server_of(found)}
 
     def beside(self, training: Training) -> dict[str, Any]:
         """How Ditto trains a client's own model."""
@@ -99,9 +108,15 @@ class Rules:
         assert adapt is not None and isinstance(adapt.iterations, int)
         return {**self.client(found, "adapt"), "steps": adapt.iterations}
 
-    def server_of(self, method: Method, found: MethodPrograms) -> dict[str, int]:
+    def server_of(self, found: MethodPrograms) -> dict[str, Any]:
         every = {str(k): n for k, n in self.members(found, "server").items()}
         return {"begin": self.keep(found.programs["begin"]), **every}
+
+    def learning(self, name: str, found: MethodPrograms) -> dict[str, Any]:
+        """A server that learns, with "epochs" by the name of the slider for them."""
+        search = {part: self.members(found, part) for part in ("search", "learn")}
+        loop = found.loop | {"epochs": f"{name}.server_epochs"}
+        return {**self.server_of(found), **search, "loop": loop}
 
 
 def numbers_of(name: str, choice: str) -> dict[str, Any]:
@@ -150,8 +165,10 @@ def rules() -> dict[str, Any]:
             found["weigh"][name + option] = programs
     for name in can.CHOICES["server"]:
         for option, method in _variants("server", name, plain):
-            traced = made.traced(method, every, ["begin", "server"])
-            found["server"][name + option] = made.server_of(method, traced)
+            traced = made.traced(method, every, SERVER)
+            found["server"][name + option] = (
+                made.learning(name, traced) if traced.loop else made.server_of(traced)
+            )
     tuned = named("finetune", plain)
     found["personal"]["finetune"] = {
         "adapt": made.adapted(tuned, made.traced(tuned, [], ["adapt"]))
@@ -181,9 +198,12 @@ def _variants(choice: str, name: str, plain: Training) -> Iterator[tuple[str, Me
     if not knobs:
         yield "", _made(choice, donor, plain, {})
     for knob, slider in knobs.items():
+        option = knob.partition(".")[2]
+        if option == "server_epochs":  # the most: fewer are the first of them
+            yield "", _made(choice, donor, plain, {option: slider.stops[-1]})
+            continue
         for stop in slider.stops:
-            option = {knob.partition(".")[2]: float(stop)}
-            yield f" {stop:g}", _made(choice, donor, plain, option)
+            yield f" {stop:g}", _made(choice, donor, plain, {option: float(stop)})
 
 
 def _made(choice: str, name: str, plain: Training, options: dict) -> Method:
@@ -206,6 +226,7 @@ def task() -> dict[str, Any]:
         "side": data.x_train.shape[1], "mean": float(data.mean[0]),
         "std": float(data.std[0]), "parameters": net.parameters,
         "y": _digits(data.y_train), "y_test": _digits(data.y_test),
+        "y_proxy": _digits(proxy().y_train),
         "shapes": {n: list(v.shape) for n, v in
                    placed("dirichlet", 10, 0.5, 0).make().state_dict().items()},
         "first": {int(s): derive_seed(int(s), FIRST) % 2**32
@@ -313,7 +334,7 @@ def write(folder: Path, say: Callable[[str], object] = lambda text: None) -> Non
     for name, make in _makers().items():
         _put(folder / name, text(make()).encode())
         say(name)
-    images = np.concatenate([data.x_train, data.x_test])
+    images = np.concatenate([data.x_train, data.x_test, proxy().x_train])
     _put(folder / "letters.bin", images.tobytes())
     say("letters.bin")
 

@@ -20,8 +20,8 @@ from fedlab_core.rounds.history import Round
 from fedlab_ledger.verdict import SAME, Verdict, judge_gain
 
 # What is compared: accuracy on all letters, on each client's own, how much of the
-# clients' ways is left, or the largest weight.
-What = Literal["all", "own", "left", "weight"]
+# clients' ways is left, the largest weight, or what the server makes the weights' sum.
+What = Literal["all", "own", "left", "weight", "sum"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,24 @@ PRESETS = (
         "“by chance” instead to see what that costs everybody.",
         "split=wrong&alpha=100&clients=4",
         "alpha=100&clients=4",
+        above=False,
+    ),
+    Preset(
+        "The server finds out",
+        "One of four clients has its labels mixed up. FedLAW’s server tries the models "
+        "on letters of its own, and counts that one less: its bar is low, and accuracy "
+        "ends above the plain average’s.",
+        "server=fedlaw&split=wrong&alpha=100&clients=4",
+        "split=wrong&alpha=100&clients=4",
+    ),
+    Preset(
+        "Shrunk as it has learnt",
+        "FedLAW’s server learns, too, by what to multiply the average: γ stands below "
+        "the bars. With twelve epochs a round it is smaller than with one: long ways "
+        "are shrunk more.",
+        "server=fedlaw&alpha=0.1&epochs=12",
+        "server=fedlaw&alpha=0.1&epochs=1",
+        "sum",
         above=False,
     ),
     Preset(
@@ -198,12 +216,19 @@ def own_accuracy(now: Round) -> float:
     return float(np.mean(found))
 
 
+def counted(now: Round) -> list[torch.Tensor]:
+    """Each group's weights: those that its server learnt, or those of its rule."""
+    learnt = [server.memory.get("lambda") for server in now.servers]
+    pairs = zip(now.weights, learnt, strict=True)
+    return [w if own is None or not len(w) else own for w, own in pairs]
+
+
 def left(now: Round) -> float:
     """How much of the clients' weighted ways is left once they are added up."""
     before = tree.take(now.before, [now.group_of[k] for k in now.ids])
     ways = tree.flatten({n: now.trained.states[n] - v for n, v in before.items()}, True)
     parts = []
-    for g, weights in enumerate(now.weights):
+    for g, weights in enumerate(counted(now)):
         rows = [i for i, k in enumerate(now.ids) if now.group_of[k] == g]
         if rows:
             mine, share = ways[rows].double(), weights.double()
@@ -211,8 +236,14 @@ def left(now: Round) -> float:
     return float(np.mean(parts))
 
 
+def _sums(now: Round) -> np.ndarray:
+    """What each group's server has made the sum of its weights."""
+    return np.array([float(s.metrics.get("gamma", 1)) for s in now.servers])
+
+
 _SEEN: dict[str, Callable[[Round], float]] = {
     "own": own_accuracy,
     "left": left,
-    "weight": lambda now: max(float(w.max()) for w in now.weights),
+    "weight": lambda now: max(float(w.max()) for w in counted(now) if len(w)),
+    "sum": lambda now: float(_sums(now).mean()),
 }

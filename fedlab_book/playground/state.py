@@ -49,6 +49,7 @@ CHOICES: dict[str, dict[str, str]] = {
         "fedavgm": "momentum",
         "fedadam": "Adam",
         "fednova": "FedNova",
+        "fedlaw": "FedLAW",
     },
     "groups": {
         "everyone": "everyone",
@@ -91,6 +92,7 @@ KNOBS: dict[str, Slider] = {
         ("server", "shrunk", "gamma", "Shrink, γ", (0.8, 0.9, 0.95, 0.98), 0.9),
         ("server", "fedavgm", "beta", "Momentum, β", (0.3, 0.5, 0.8), 0.5),
         ("server", "fedadam", "lr", "Server’s rate", (0.003, 0.01, 0.03), 0.01),
+        ("server", "fedlaw", "server_epochs", "Server’s epochs", (5, 10, 20, 50), 20),
         ("groups", "fedcollab", "C", "Capacity, C", (1, 3, 10, 30), 10),
         ("personal", "ditto", "lam", "Tie, λ", (0, 0.1, 1, 5), 1),
     )
@@ -160,12 +162,12 @@ def training_of(s: State) -> Training:
 
 def method_of(s: State, group_of: list[int]) -> Method:
     """What is chosen, as one method; coalitions that are laid down are `group_of`."""
-    options: dict[str, dict[str, float]] = {}
+    options: dict[str, dict[str, Any]] = {}
     for name, value in s.items():
         method, _, option = name.partition(".")
         if option and matters(s, name):
             (choice,) = NUMBERS[name].of
-            options.setdefault(choice, {})[option] = float(value)
+            options.setdefault(choice, {})[option] = value
     laid = options.pop("groups", None)  # what the solver is told
     chosen: dict[str, Any] = {n: s[n] for n in CHOICES if n != "split"}
     own = {"server": "average", "personal": "nothing"}

@@ -1,5 +1,6 @@
 """The playground's letters, and every way in which it divides them among clients."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedlab_core.partition.even import long_tail_sizes
 from fedlab_core.partition.scenarios import Scenario, corrupted
 
 TRAIN, TEST = 900, 500
+PROXY = 100  # letters that a server has, ten of each
 HIDDEN = (32, 32)
 RESTARTS = 20  # of the solver, for each division
 
@@ -23,6 +25,12 @@ Split = tuple[str, int, float, int]  # its kind, clients, number and draw
 def letters() -> Dataset:
     """Ten letters, some 90 of each to learn from."""
     return fl.load("letters", n_train=TRAIN, n_test=TEST)
+
+
+@cache
+def proxy() -> Dataset:
+    """Training letters that only the server has: nobody is tested on them either."""
+    return fl.load("letters", n_train=PROXY, n_test=1, seed=1)
 
 
 @cache
@@ -53,10 +61,11 @@ def _kinds(y: np.ndarray, clients: int, draw: int) -> Partition:
 
 @cache
 def placed(kind: str, clients: int, number: float, draw: int) -> World:
-    """The world of a division."""
+    """The world of a division; its server has letters of its own."""
     s = divided(kind, clients, number, draw)
     make = fl.build("mlp", s.data.shape, len(s.data.classes), hidden=HIDDEN)
-    return fl.world(s.data, s.train, make)
+    held = fl.world(proxy(), fl.iid(proxy().y_train, 1), make)
+    return replace(fl.world(s.data, s.train, make), proxy=(held.x, held.y))
 
 
 @cache

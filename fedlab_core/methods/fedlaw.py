@@ -4,8 +4,9 @@ Citation: Li et al. 2023, "Revisiting Weighted Aggregation in Federated Learning
 Neural Networks" (ICML 2023). Agreement: 4e-15 with FedLAW's code (83de4b9).
 
 Symbols: gamma -> `gamma`; lambda -> `shares`, `ServerState.memory["lambda"]`; w_i ->
-rows of `Gathered.models`; g_g -> minus the mean of `_Task.moves`; eta_g -> `global_lr`;
-eta_s -> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the history.
+rows of `Gathered.models`; g_g -> minus the mean of "moves" in `Law.begin`; eta_g ->
+`global_lr`; eta_s -> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the
+history.
 
 Algorithm: Eq. (3) -> `_finished`; fixed gamma -> `Shrink`; adaptive GWS, attentive LAW
 and Alg. 1 l. 10-15 -> `Law`; the variant with SWA of Sec. 6.1 -> `LawSwa`.
@@ -36,7 +37,7 @@ Deviations from the paper:
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -46,13 +47,19 @@ from torch import Tensor
 from fedlab_core.arguments import Count, Fading, Positive, Whole, checked
 from fedlab_core.client import Batch, Training
 from fedlab_core.errors import require
-from fedlab_core.methods.descent import Adam
+from fedlab_core.methods.descent import adapt, pace
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.methods.server_steps import ServerSteps, statistics_of, with_proxy
+from fedlab_core.methods.server_steps import (
+    ServerSteps,
+    Slopes,
+    statistics_of,
+    with_proxy,
+)
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
-from fedlab_core.tree import as_tree, flatten, norm, weighted_sum
+from fedlab_core.tree import Tree, flatten, norm, weighted_sum
 
 Rate = Callable[[int, float], float]  # of the epoch, and the rate to begin with
+_OF_ADAM = ("mean", "square")
 _NAMES = {"gamma": "adaptive GWS", "lambda": "attentive LAW", "both": "FedLAW"}
 
 
@@ -72,7 +79,8 @@ class Shrink:
 class Law:
     """Weights learned on the server's data, anew in every round.
 
-    `learn` "gamma" is adaptive GWS, "lambda" attentive LAW, "both" FedLAW.
+    `learn` "gamma" is adaptive GWS, "lambda" attentive LAW, "both" FedLAW. A round is
+    `begin`, a `step` for each mini-batch, and `finish`, which `tracing` takes apart.
 
     Paper: FedLAW Sec. 4.2, Eq. (7), Eq. (8), Alg. 1.
     """
@@ -95,15 +103,136 @@ class Law:
         require(sound, f"early_stop={self.early_stop}: only where lambda is learned")
 
     def __call__(self, now: Gathered) -> ServerState:
-        stopped = self.early_stop is not None and now.key[1] >= self.early_stop
-        task = _Task(now, self)
-        gamma, shares = self.learn != "lambda", self.learn != "gamma" and not stopped
-        task.learn(gamma, shares, self.server_epochs, self.halved)
-        return task.finish()
+        law = self.in_round(now.key)
+        steps = law.steps(now)
+        known, found = law.begin(now)
+        law.search(known, found, steps)
+        return law.finish(now, known, found, steps.slopes.buffers)
+
+    def in_round(self, key: tuple[int, int, int]) -> "Law":
+        """What is learned in a round: no lambda after an early stop."""
+        if self.early_stop is None or key[1] < self.early_stop:
+            return self
+        if self.learn == "lambda":
+            return replace(self, server_epochs=0)
+        return replace(self, learn="gamma", early_stop=None)
+
+    def steps(self, now: Gathered) -> ServerSteps:
+        """The mini-batches of a round, and gradients on them."""
+        x, y = now.view.proxy_set("the server")
+        state = now.before.begin
+        return ServerSteps(now, x, y, self.server_epochs, self.batch, state=state)
+
+    def begin(self, now: Gathered) -> tuple[Tree, Tree]:
+        """What is known in a round's search, and what it finds, as it begins.
+
+        The members' moves are small beside their models, and so are differences of
+        inner products with them.
+        """
+        begin = {n: w for n, w in now.before.begin.items() if n in now.view.parameters}
+        rows = flatten({n: now.models[n] for n in begin}, client_axis=True)
+        known = {"begin": flatten(begin)}
+        known["moves"] = self.global_lr * (rows - known["begin"])
+        equal = torch.full_like(now.weights, 1 / len(now.weights))
+        base = now.weights if self.start == "weights" else equal
+        known["base"] = known["shares"] = base.to(rows.device)
+        known["gamma"] = torch.ones_like(known["base"][0])
+        return known, self.fresh(known)
+
+    def fresh(self, known: Tree) -> Tree:
+        """Knobs that nothing has moved yet, and what Adam remembers of each."""
+        knobs = _Knobs.at(known["base"], self.parameters == "quad")
+        found = {"g": knobs.g, "x": knobs.x}
+        parts = ((f"{n}.{part}", v) for n, v in found.items() for part in _OF_ADAM)
+        return found | {n: torch.zeros_like(v) for n, v in parts}
+
+    def search(
+        self,
+        known: Tree,
+        found: Tree,
+        steps: ServerSteps,
+        rate: Rate | None = None,
+        average_from: int | None = None,
+    ) -> None:
+        """All steps of some epochs; x may be averaged over the last ones."""
+        paces, passed = self.paces(steps.per_epoch, rate), list[Tensor]()
+        for epoch in range(self.server_epochs):
+            for batch in steps.epoch():
+                self.step(known, found, batch, next(paces), steps.slopes)
+            if average_from is not None and epoch >= average_from:
+                passed.append(found["x"].clone())
+        if passed:
+            found["x"] = torch.stack(passed).mean(0)
+
+    def paces(
+        self, per_epoch: int, rate: Rate | None = None
+    ) -> Iterator[dict[str, float]]:
+        """What of each step no gradient changes: rates of g and x, and Adam's root."""
+        rate = self.halved if rate is None else rate
+        for step in range(self.server_epochs * per_epoch):
+            epoch = step // per_epoch
+            g, root = pace(rate(epoch, self.lr), self.betas, step + 1)
+            x, _ = pace(rate(epoch, self.x_lr or self.lr), self.betas, step + 1)
+            yield {"g": g, "x": x, "root": root}
 
     def halved(self, epoch: int, lr: float) -> float:
         """The learning rate of a server epoch."""
         return lr * 0.5 ** (epoch // self.halve_every)
+
+    def step(
+        self,
+        known: Tree,
+        found: Tree,
+        batch: Batch,
+        paces: Mapping[str, Tensor | float],
+        slopes: Slopes,
+    ) -> None:
+        """One step of Adam on a mini-batch, in place."""
+        knobs = _Knobs(found["g"], found["x"], self.parameters == "quad")
+        for name, slope in self.slopes_of(known, knobs, batch, slopes).items():
+            mean, square = (found[f"{name}.{part}"] for part in _OF_ADAM)
+            how = slope, self.betas, paces[name], paces["root"]
+            adapt(found[name], mean, square, *how)
+
+    def slopes_of(
+        self, known: Tree, knobs: "_Knobs", batch: Batch, slopes: Slopes
+    ) -> Tree:
+        """The gradients of the knobs that are learned.
+
+        <G, w_mean> dgamma/dg and gamma s_i <G, w_i - w_mean>; see `_Knobs`.
+        """
+        begin, moves, now = known["begin"], known["moves"], knobs.read()
+        scale = known["gamma"] if self.learn == "lambda" else now[0]
+        share = known["shares"] if self.learn == "gamma" else now[1]
+        mean = begin + share.to(begin.dtype) @ moves
+        gradient = slopes.at(scale * mean, batch)
+        dg, dx = knobs.slopes(*now)
+        found = {}
+        if self.learn != "lambda":
+            found["g"] = dg * (gradient @ mean)
+        if self.learn != "gamma":
+            along = (moves @ gradient).to(share)
+            found["x"] = scale * dx * (along - share @ along)
+        return found
+
+    def read(self, known: Tree, found: Tree) -> Tree:
+        """Gamma and lambda, as far as they were learned; the other as it was known."""
+        both = {n: known[n] for n in ("gamma", "shares")}
+        if self.server_epochs:
+            knobs = _Knobs(found["g"], found["x"], self.parameters == "quad")
+            read = dict(zip(both, knobs.read(), strict=True))
+            alone = {"gamma": ("gamma",), "lambda": ("shares",)}
+            both |= {n: read[n] for n in alone.get(self.learn, both)}
+        return both
+
+    def finish(
+        self, now: Gathered, known: Tree, found: Tree, buffers: Tree
+    ) -> ServerState:
+        """The model with what was found, and its BatchNorms' statistics."""
+        done = _finished(now, **self.read(known, found), global_lr=self.global_lr)
+        x, _ = now.view.proxy_set("the server")
+        model = statistics_of(self.statistics, now, done.model, buffers, x)
+        return replace(done, model=model)
 
 
 @checked
@@ -129,13 +258,18 @@ class LawSwa:
         require(both, "FedLAW (SWA) learns both, in every round: leave learn as it is")
 
     def __call__(self, now: Gathered) -> ServerState:
-        task, half = _Task(now, self.law), self.law.server_epochs // 2
-        for stage in (0, 1):
-            if (stage == 0) == (self.order == "lambda first"):
-                task.learn(False, True, half, self.annealed, self.average_from)
-            else:
-                task.learn(True, False, half, self.law.halved)
-        return task.finish()
+        law, steps = self.law, self.law.steps(now)
+        known, found = law.begin(now)
+        half = replace(law, server_epochs=law.server_epochs // 2)
+        gamma, shares = (replace(half, learn=name) for name in ("gamma", "lambda"))
+        averaged = {"rate": self.annealed, "average_from": self.average_from}
+        stages: list[tuple[Law, dict]] = [(shares, averaged), (gamma, {})]
+        for stage, how in stages if self.order == "lambda first" else stages[::-1]:
+            found = stage.fresh(known)
+            stage.search(known, found, steps, **how)
+            known |= stage.read(known, found)
+        none = replace(law, server_epochs=0)  # what is known is all there is
+        return none.finish(now, known, found, steps.slopes.buffers)
 
     def annealed(self, epoch: int, lr: float) -> float:
         """Lambda's learning rate in a server epoch."""
@@ -174,88 +308,6 @@ class _Knobs:
         if self.quad:
             return 2 * self.g, 2 * self.x / self.x.square().sum()
         return gamma, shares
-
-
-class _Task:
-    """One round's search for gamma and lambda: what is known, and what is found."""
-
-    def __init__(self, now: Gathered, law: Law):
-        self.now, self.law, begin = now, law, now.before.begin
-        self.names = [n for n in begin if n in now.view.parameters]
-        self.begin = flatten({n: begin[n] for n in self.names})
-        rows = flatten({n: now.models[n] for n in self.names}, client_axis=True)
-        self.moves = law.global_lr * (rows - self.begin)
-        equal = torch.full_like(now.weights, 1 / len(now.weights))
-        self.base = now.weights if law.start == "weights" else equal
-        self.gamma, self.shares = torch.ones_like(self.base[0]), self.base
-        x, y = now.view.proxy_set("the server")
-        buffers = {n: b for n, b in begin.items() if n not in self.names}
-        self.steps = ServerSteps(
-            now, x, y, law.server_epochs, law.batch, buffers=buffers
-        )
-
-    def learn(
-        self,
-        gamma: bool,
-        shares: bool,
-        epochs: int,
-        rate: Rate,
-        average_from: int | None = None,
-    ) -> None:
-        """Some epochs for gamma, lambda or both, the other as found before.
-
-        Adam on <G, w_mean> dgamma/dg and gamma s_i <G, w_i - w_mean>; see `_Knobs`. The
-        differences are those of moves, which are small beside the models.
-        """
-        if epochs == 0 or not (gamma or shares):
-            return
-        law, device = self.law, self.begin.device
-        knobs = _Knobs.at(self.base.to(device), law.parameters == "quad")
-        adam_g, adam_x = Adam(knobs.g, law.betas), Adam(knobs.x, law.betas)
-        passed = []
-        for epoch in range(epochs):
-            lr, x_lr = rate(epoch, law.lr), rate(epoch, law.x_lr or law.lr)
-            for batch in self.steps.epoch():
-                dg, dx = self._slopes(knobs, gamma, shares, batch)
-                if gamma:
-                    adam_g.step(dg, lr)
-                if shares:
-                    adam_x.step(dx, x_lr)
-            passed.append(knobs.x.clone())
-        if averaged := [] if average_from is None else passed[average_from:]:
-            knobs = _Knobs(knobs.g, torch.stack(averaged).mean(0), knobs.quad)
-        found = knobs.read()
-        self.gamma = found[0] if gamma else self.gamma
-        self.shares = found[1] if shares else self.shares
-
-    def _slopes(
-        self, knobs: _Knobs, gamma: bool, shares: bool, batch: Batch
-    ) -> tuple[Tensor, Tensor]:
-        """The gradients of both knobs on one mini-batch."""
-        begin, now = self.begin, knobs.read()
-        scale = now[0] if gamma else self.gamma.to(begin.device)
-        share = now[1] if shares else self.shares.to(begin.device)
-        mean = begin + share.to(begin.dtype) @ self.moves
-        gradient = self._gradient(scale * mean, batch)
-        dg, dx = knobs.slopes(*now)
-        along = (self.moves @ gradient).to(share)
-        return dg * (gradient @ mean), scale * dx * (along - share @ along)
-
-    def _gradient(self, w: Tensor, batch: Batch) -> Tensor:
-        """The gradient at the vector w of the mean cross-entropy of a mini-batch."""
-        whole = self.steps.task.network.live
-        live = {n: whole[n] for n in self.names}
-        with torch.no_grad():
-            for name, part in as_tree(w, live).items():
-                live[name].copy_(part)
-        return flatten(self.steps.gradient(whole, batch, of=live)[1])
-
-    def finish(self) -> ServerState:
-        """The model with what was found, and its BatchNorms' statistics."""
-        done = _finished(self.now, self.gamma, self.shares, self.law.global_lr)
-        running, how = self.steps.buffers, self.law.statistics
-        model = statistics_of(how, self.now, done.model, running, self.steps.x)
-        return replace(done, model=model)
 
 
 def _finished(

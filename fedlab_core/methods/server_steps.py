@@ -28,11 +28,13 @@ from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.step import Task, value_of
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.methods.descent import Adam, Sgd
-from fedlab_core.models.network import shared
+from fedlab_core.models.network import Network, shared
 from fedlab_core.rounds import Gathered, ServerState, ServerView
 from fedlab_core.tree import (
     Tree,
+    as_tree,
     copied,
+    flatten,
     gradient,
     nest,
     repeat,
@@ -41,7 +43,7 @@ from fedlab_core.tree import (
     with_grad,
 )
 
-_SERVER = 1 << 40  # no client has this number: the server's randomness is its own
+SERVER = 1 << 40  # no client has this number: the server's randomness is its own
 _NOTHING = ClientInput({})
 _FIT = 0  # what a key is for
 RATES = {"sgd": 0.08, "adam": 0.001}
@@ -60,7 +62,38 @@ def with_proxy(name: str) -> Callable[[Tree, ServerView], ServerState]:
 def server_key(now: Gathered) -> tuple[int, int, int]:
     """What the server draws from in this round."""
     seed, t, group = now.key
-    return seed, t, _SERVER + group
+    return seed, t, SERVER + group
+
+
+class Slopes:
+    """A network's gradient on mini-batches, in training; a state's buffers follow them.
+
+    `live` is where vectors of parameters are written to: the network's own tensors.
+    """
+
+    def __init__(
+        self, network: Network, loss: Loss, state: Tree, live: Tree | None = None
+    ):
+        blank = torch.empty(0)  # the samples come with the mini-batches
+        self.task = Task(network, blank, blank, Training(), Rule(loss))
+        params, self.buffers = network.split(state)
+        self.names, self.live = list(params), network.live if live is None else live
+
+    def of(
+        self, params: Tree, batch: Batch, some: Tree | None = None
+    ) -> tuple[Tensor, Tree]:
+        """The loss on a mini-batch and its gradient, of all parameters or of some."""
+        found = value_of(self.task, params, self.buffers, batch, _NOTHING)
+        value, self.buffers, _ = found
+        return value, gradient(value, params if some is None else some)
+
+    def at(self, w: Tensor, batch: Batch) -> Tensor:
+        """The gradient at the vector w of all parameters, as a vector."""
+        mine = {n: self.live[n] for n in self.names}
+        with torch.no_grad():
+            for name, part in as_tree(w, mine).items():
+                mine[name].copy_(part)
+        return flatten(self.of(self.live, batch, mine)[1])
 
 
 class ServerSteps:
@@ -74,12 +107,12 @@ class ServerSteps:
         epochs: int,
         batch: int,
         *,
-        buffers: Tree,
+        state: Tree,
         loss: Loss = cross_entropy,
         purpose: int | None = None,
     ):
-        network, self.x, self.y, self.buffers = shared(now.view.model), x, y, buffers
-        self.task = Task(network, x, y, Training(), Rule(loss))
+        self.x, self.y = x, y
+        self.slopes = Slopes(shared(now.view.model), loss, state)
         self.per_epoch = -(-len(x) // batch)
         everything = Client(torch.arange(len(x)), server_key(now))
         plan = Training(epochs=epochs, batch_size=batch)
@@ -96,14 +129,6 @@ class ServerSteps:
         """The next epoch's mini-batches."""
         for rows, mark in islice(self._left, self.per_epoch):
             yield Batch(self.x[rows], self.y[rows], self.x.new_zeros(0), mark)
-
-    def gradient(
-        self, params: Tree, batch: Batch, of: Tree | None = None
-    ) -> tuple[Tensor, Tree]:
-        """The loss on a mini-batch and its gradient, of all parameters or of some."""
-        found = value_of(self.task, params, self.buffers, batch, _NOTHING)
-        value, self.buffers, _ = found
-        return value, gradient(value, params if of is None else of)
 
 
 def statistics_of(
@@ -153,17 +178,16 @@ def fitted(
     """The state after some epochs on (x, y); "server_loss" is the last one's mean."""
     names = now.view.parameters
     params = with_grad(copied({n: w for n, w in state.items() if n in names}))
-    buffers = {n: b for n, b in state.items() if n not in names}
     kept = fit.optimiser == "sgd" and fit.momentum > 0 and fit.keep_velocity
     velocity = subtree(now.before.memory, "velocity") if kept else {}
     moves = {n: fit.make(w, velocity.get(n)) for n, w in params.items()}
-    how = {"buffers": buffers, "loss": loss, "purpose": _FIT}
+    how = {"state": state, "loss": loss, "purpose": _FIT}
     steps = ServerSteps(now, x, y, fit.epochs, fit.batch, **how)
     losses: list[Tensor] = []
     for _ in range(fit.epochs):
         losses = []
         for batch in steps.epoch():
-            value, grads = steps.gradient(params, batch)
+            value, grads = steps.slopes.of(params, batch)
             with torch.no_grad():
                 for name, slope in grads.items():
                     moves[name].step(slope, fit.rate)
@@ -173,5 +197,5 @@ def fitted(
         ran = {n: m for n, m in moves.items() if isinstance(m, Sgd)}
         velocity = {n: m.velocity for n, m in ran.items() if m.velocity is not None}
     said = {"server_loss": float(torch.stack(losses).mean())} if losses else {}
-    model = statistics_of(fit.statistics, now, model, steps.buffers, x)
+    model = statistics_of(fit.statistics, now, model, steps.slopes.buffers, x)
     return ServerState(model, nest("velocity", velocity), metrics=said)

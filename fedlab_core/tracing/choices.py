@@ -3,21 +3,25 @@
 Programs have fixed shapes: how members are weighed, what the server makes of them and
 what is shared are traced for as many members as are asked for. A group's first state
 (`begin`), what a client reports of a stretch of samples (`report`), and a model's
-outputs (`judge`) are one program each.
+outputs (`judge`) are one program each. A server that learns weights in every round is
+three: how its search begins (`search`), a step of it (`learn`), and its end (`server`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from fedlab_core.arguments import bare, checked
-from fedlab_core.client import PLAIN, ClientInput, Training
+from fedlab_core.client import PLAIN, Batch, ClientInput, Training, cross_entropy
 from fedlab_core.engine import Client
 from fedlab_core.engine.step import Task
 from fedlab_core.errors import InputError
+from fedlab_core.methods.fedlaw import Law
+from fedlab_core.methods.server_steps import SERVER, Slopes
 from fedlab_core.models.network import Network
 from fedlab_core.rounds import Gathered, Members, Method, ServerState, World
 from fedlab_core.rounds.method import COMMON, nothing
@@ -25,15 +29,24 @@ from fedlab_core.rounds.reports import Reports
 from fedlab_core.tracing.client import ClientPrograms, trace_client
 from fedlab_core.tracing.program import Program
 from fedlab_core.tracing.traced import program_of
-from fedlab_core.tree import Tree, nest, repeat
+from fedlab_core.tree import (
+    Tree,
+    as_tree,
+    copied,
+    nest,
+    repeat,
+    stack,
+    tree_map,
+    with_grad,
+)
 
 Part = Literal[
     "client", "own", "adapt",
-    "weigh", "server", "share", "apart",
+    "weigh", "search", "learn", "server", "share", "apart",
     "begin", "report", "judge",
 ]  # fmt: skip
 PARTS: tuple[Part, ...] = get_args(Part)
-OF_CLIENTS, OF_MEMBERS = PARTS[:3], PARTS[3:7]
+OF_CLIENTS, OF_MEMBERS = PARTS[:3], PARTS[3:9]
 CHUNK = 64  # samples whose means are reported, or outputs asked for, at once
 
 
@@ -43,14 +56,18 @@ class _Unseen(tuple):
     def __iter__(self):
         raise InputError("the server cannot be traced: it draws random numbers")
 
+    def __getitem__(self, place):
+        raise InputError("the server cannot be traced: it asks which round it is")
+
 
 @dataclass(frozen=True, eq=False)
 class MethodPrograms:
     """What of a method was traced, by part; `refused` says why the rest was not.
 
     "client", "own" (the model of a client's own) and "adapt" are programs of a client;
-    "weigh" and "server" are one for each number of members; so are "share", what is
-    made for the first of so many who have reported, and "apart", for somebody else.
+    "weigh", "server", "search" and "learn" are one for each number of members; so are
+    "share", what is made for the first of so many who have reported, and "apart", for
+    somebody else. Between "search" and "server", "learn" is run as `loop` says.
     """
 
     name: str
@@ -58,6 +75,7 @@ class MethodPrograms:
     programs: dict[str, Program]
     members: dict[str, dict[int, Program]]
     refused: dict[str, str]
+    loop: dict[str, Any] = field(default_factory=dict)
 
     @property
     def every(self) -> dict[str, Program]:
@@ -75,6 +93,7 @@ class MethodPrograms:
             "programs": {n: program.plain() for n, program in self.every.items()},
             "numbers": {part: of.numbers for part, of in self.clients.items()},
             "refused": self.refused,
+            "loop": self.loop,
         }
 
 
@@ -105,6 +124,8 @@ def trace(
                 found.programs[part] = make()
         except InputError as error:
             found.refused[part] = str(error)
+    if "learn" in found.members:
+        found.loop.update(tracer.loop())
     return found
 
 
@@ -116,6 +137,7 @@ class _Tracer:
         self.network = Network(world.model, training=True)
         self.model = {n: v.clone() for n, v in world.model.state_dict().items()}
         self.begun = method.server.begin(self.model, world.view)
+        self.law = _learned(method.server.step)
         self.reports = None
         if method.rule.exchange:
             self.reports = Reports(world, method.rule.exchange)
@@ -124,6 +146,8 @@ class _Tracer:
         """The parts that the method has."""
         personal, exchange = self.method.personal, self.method.rule.exchange
         has = {
+            "search": self.law is not None,
+            "learn": self.law is not None,
             "report": exchange is not None,
             "share": (shares := exchange is not None and exchange.share is not None),
             "apart": shares,
@@ -216,25 +240,90 @@ class _Tracer:
             begin, f"the beginning of server={server.name}", model=self.model
         )
 
+    def search(self, k: int) -> Program:
+        what = f"the search of server={self.method.server.name}"
+        return program_of(self.searched, what, **self.ended(k))
+
+    def searched(self, **given: Any) -> dict[str, Tree]:
+        """What is known and found as a search begins."""
+        assert self.law is not None
+        known, found = self.law.begin(self.gathered(**given))
+        buffers = self.network.split(given["start"])[1]
+        return {"known": known, "found": found, "buffers": buffers}
+
+    def learn(self, k: int) -> Program:
+        law, (x, y) = self.law, self.world.view.proxy_set("the server")
+        assert law is not None
+
+        def learn(x, y, at, weight, paces, known, found, buffers) -> dict[str, Tree]:
+            params, _ = self.network.split(self.model)
+            live = with_grad(copied(as_tree(known["begin"], params)))
+            slopes = Slopes(self.network, cross_entropy, params | buffers, live)
+            key = torch.zeros((), dtype=torch.int64)
+            batch = bare(Batch, x[at], y[at], weight, key)
+            law.step(known, found, batch, paces, slopes)
+            return {"found": found, "buffers": slopes.buffers}
+
+        loop, what = self.loop(), f"a step of server={self.method.server.name}"
+        n, paces = loop["batch"], dict.fromkeys(loop["paces"], torch.tensor(0.5))
+        places = {"at": torch.arange(n), "weight": torch.full((n,), 1 / n)}
+        given = {"x": x, "y": y, **places, "paces": paces}
+        return program_of(learn, what, **given, **self.searched(**self.ended(k)))
+
+    def loop(self) -> dict[str, Any]:
+        """On which of its samples the server learns, how often, and how fast."""
+        law, (x, _) = self.law, self.world.view.proxy_set("the server")
+        assert law is not None
+        paces = list(law.paces(-(-len(x) // law.batch)))
+        return {
+            "samples": len(x),
+            "batch": min(law.batch, len(x)),
+            "epochs": law.server_epochs,
+            "who": SERVER,  # and the group's number: whose key the batches' order has
+            "paces": {n: [each[n] for each in paces] for n in ("g", "x", "root")},
+        }
+
     def server(self, k: int) -> Program:
-        method, world, begun = self.method, self.world, self.begun
-        server = method.server
+        server, law = self.method.server, self.law
 
-        def step(
-            model, memory, broadcast, start, models, weights, uploads, clients, **about
-        ):
-            members = bare(Members, *about.values())
-            before = bare(ServerState, model, memory, broadcast, start, {})
-            key = _Unseen((0, 0, 0))
-            now = (before, models, weights, members, uploads, clients, world.view, key)
-            return _said(server.step(bare(Gathered, *now)))
+        def step(**given: Any) -> dict[str, Tree]:
+            return _said(server.step(self.gathered(**given)))
 
-        counts = torch.ones(k, len(world.classes), dtype=torch.int64)
+        def end(
+            known: Tree, found: Tree, buffers: Tree, **given: Any
+        ) -> dict[str, Tree]:
+            assert law is not None
+            now, learned = self.gathered(**given), law.read(known, found)
+            said = _said(law.finish(now, known, found, buffers))
+            return said | {"learned": learned}
+
+        what = f"server={server.name}"
+        if law is None:
+            return program_of(step, what, **self.ended(k))
+        return program_of(end, what, **self.searched(**self.ended(k)), **self.ended(k))
+
+    def gathered(
+        self, model, memory, broadcast, start, models, weights, uploads, clients,
+        **about,
+    ) -> Gathered:  # fmt: skip
+        """What a server has in hand, put together from an example's parts."""
+        members = bare(Members, *about.values())
+        before = bare(ServerState, model, memory, broadcast, start, {})
+        key, view = _Unseen((0, 0, 0)), self.world.view
+        now = (before, models, weights, members, uploads, clients, view, key)
+        return bare(Gathered, *now)
+
+    def ended(self, k: int) -> dict[str, Any]:
+        """The parts of what a server has in hand of k members: an example."""
+        begun = self.begun
+        models = stack([tree_map(lambda v, by=row: v.roll(by), self.model)
+                        for row in range(k)])  # fmt: skip
+        counts = torch.ones(k, len(self.world.classes), dtype=torch.int64)
         about = {"counts": counts, "ids": torch.arange(k)}
         about |= dict.fromkeys(("loss", "steps"), torch.ones(k))
-        return program_of(
-            step, f"server={server.name}", model=self.model, memory=begun.memory,
-            broadcast=begun.broadcast, start=begun.begin, models=repeat(self.model, k),
+        return dict(
+            model=self.model, memory=begun.memory, broadcast=begun.broadcast,
+            start=begun.begin, models=models,
             weights=torch.full((k,), 1 / k), uploads=self.uploads(k),
             clients=torch.tensor(float(k)), **about,
         )  # fmt: skip
@@ -269,6 +358,18 @@ class _Tracer:
         at = torch.arange(CHUNK) % len(world.x_test)
         given = {"params": self.model, "x": world.x_test, "at": at}
         return program_of(outputs, "the network", **given)
+
+
+def _learned(step: Callable) -> Law | None:
+    """A server's step as a search for weights, if every round's is alike.
+
+    If it is none, or has a network to copy, to measure its statistics again, tracing
+    the step as a whole says why there is no program.
+    """
+    if isinstance(step, Law) and step.statistics != "reestimate":
+        with suppress(InputError):
+            return step.in_round(_Unseen((0, 0, 0)))
+    return None
 
 
 def _said(state: ServerState) -> dict[str, Tree]:

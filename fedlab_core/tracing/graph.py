@@ -29,7 +29,8 @@ _WRITTEN_OUT = (
     aten.addmm, aten.baddbmm, aten.addcmul, aten.dot, aten.mv, aten.rsub, aten.mean,
     aten.slice_backward, aten.nll_loss_forward, aten.nll_loss_backward,
     aten.fill, aten.mse_loss, aten.mse_loss_backward, aten.sigmoid_backward,
-    aten.tanh_backward, aten.logit,
+    aten.tanh_backward, aten.logit, aten.lerp, aten._softmax,
+    aten.split_with_sizes,
 )  # fmt: skip
 
 
@@ -57,10 +58,17 @@ def _var(x: Tensor, dim=None, *, correction=1, keepdim: bool = False) -> Tensor:
     return (apart * apart).sum(over, keepdim) / free
 
 
+def _stretch(x: Tensor, size, stride, offset=None) -> Any:
+    """A piece of a vector, as `split` cuts it."""
+    plain = x.ndim == 1 and list(stride) == [1] and not x.storage_offset()
+    return x.narrow(0, offset or 0, size[0]) if plain else NotImplemented
+
+
 _TABLE: dict[Any, Callable] = {
     **get_decompositions(_WRITTEN_OUT),
     aten.var.correction: _var,
     aten.std.correction: lambda *given, **how: _var(*given, **how).sqrt(),
+    aten.as_strided.default: _stretch,
     aten.xlogy.Tensor: lambda x, y: torch.where(x == 0, 0.0, x * y.log()),
     aten._foreach_add.List: _each(torch.add),
     aten._foreach_add.Scalar: _each(torch.add),

@@ -7,7 +7,7 @@ import torch
 
 from fedlab_core import Training, World, tree
 from fedlab_core.engine import Client, batch_order
-from fedlab_core.methods.server_steps import _SERVER
+from fedlab_core.methods.server_steps import SERVER
 from fedlab_core.models import initial_state
 from tests.methods.gathering import gathered
 from tests.methods.plainly import SEED, Setting
@@ -51,7 +51,7 @@ def arguments_of(s: Setting) -> tuple[Any, ...]:
 def server_batches(w: World, t: int, epochs: int, batch: int, seed: int = SEED):
     """The server's mini-batches of round t, over all its epochs."""
     n = len(w.view.proxy_set("test")[0])
-    everything = Client(torch.arange(n), (seed, t, _SERVER))
+    everything = Client(torch.arange(n), (seed, t, SERVER))
     return batch_order(everything, Training(epochs=epochs, batch_size=batch))
 
 

@@ -5,9 +5,11 @@ from html import escape
 
 import pytest
 
+import fedlab_core as fl
 from fedlab_book.playground import presets
 from fedlab_book.playground import state as can
 from fedlab_book.playground.presets import PRESETS
+from fedlab_book.playground.task import divided
 from fedlab_core.errors import InputError
 from fedlab_ledger.verdict import SAME, UNDECIDED
 from tools import playground
@@ -31,6 +33,20 @@ def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypat
         playground.made(tmp_path)
     assert word in str(e.value)
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_the_server_that_finds_out_counts_the_wrong_client_least():
+    """What the story says besides what it promises."""
+    preset = next(p for p in PRESETS if p.title == "The server finds out")
+    state = can.parsed(preset.state)
+    (wrong,) = divided("wrong", 4, 100.0, 0).corrupted
+    history = fl.federate(
+        can.world_of(state), can.method_of(state, can.group_of(state)), preset.rounds,
+        observe=lambda now: {"weights": list(map(float, presets.counted(now)[0]))},
+        progress=False,
+    )  # fmt: skip
+    late = [row["weights"] for row in history.rows[-5:]]
+    assert all(w[wrong] == min(w) < 0.22 for w in late)
 
 
 def test_no_difference_is_no_promise():

@@ -43,6 +43,15 @@ def test_one_is_wrong_and_the_others_are_not():
         assert same < 0.5 if k == wrong else same == 1
 
 
+def test_the_server_has_letters_that_nobody_else_has():
+    data, own = task.letters(), task.proxy()
+    held = task.placed("dirichlet", 10, 0.5, 0).view.proxy_set("a test")
+    assert list(np.bincount(held[1])) == [task.PROXY // 10] * 10
+    assert len(held[0]) == len(own.x_train) == task.PROXY
+    theirs = {x.tobytes() for part in (data.x_train, data.x_test) for x in part}
+    assert not theirs & {x.tobytes() for x in own.x_train}
+
+
 def test_the_solver_finds_who_shares_letters():
     groups = task.coalitions(("kinds", 8, 0.0, 0), 10.0)
     assert groups[:4] == [groups[0]] * 4 and groups[4:] == [groups[4]] * 4

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import fedlab_core as fl
 from fedlab_book.playground import state as can
-from fedlab_book.playground.presets import PRESETS, left, own_accuracy
+from fedlab_book.playground.presets import PRESETS, counted, left, own_accuracy
 from tests.playground.states import drawn, one_by_one
 from tests.site.checks import AXE
 from tools.browser import compressed
@@ -163,7 +163,16 @@ def test_own_models_train_as_their_rule_does(engine, rule, personal):
     assert rows[-1]["own"] == pytest.approx(core.rows[-1]["own"], abs=0.003)
 
 
-@pytest.mark.parametrize("state", drawn(20), ids=can.said)
+def calm(state: can.State) -> can.State:
+    """With steps that are neither so large nor so many that a rounding parts two runs.
+
+    Beyond them the core's two engines part as far from each other as from the page.
+    """
+    most = {"lr": 0.1, "epochs": 5}
+    return state | {n: min(float(state[n]), v) for n, v in most.items()}
+
+
+@pytest.mark.parametrize("state", [*map(calm, drawn(20))], ids=can.said)
 def test_mixes_have_the_cores_numbers(engine, state):
     check_equal(engine, state)
 
@@ -178,7 +187,9 @@ def test_without_fast_loops_the_numbers_are_the_same(browser, address):
 
 def test_the_pictures_show_the_cores_numbers(engine):
     """Accuracy on own letters, and how much of the ways is left."""
-    for text in ("alpha=0.1", "split=kinds&clients=8&groups=fedcollab", "present=0.5"):
+    learnt = "server=fedlaw&split=wrong&groups=two"
+    kinds = "split=kinds&clients=8&groups=fedcollab"
+    for text in ("alpha=0.1", kinds, "present=0.5", learnt):
         state = can.parsed(text)
         rows = in_the_page(engine, state)["rows"]
         core = in_the_core(
@@ -187,6 +198,36 @@ def test_the_pictures_show_the_cores_numbers(engine):
         for mine, theirs in zip(rows, core, strict=True):
             assert mine["own"] == pytest.approx(theirs["own"], abs=0.003)
             assert mine["plane"]["left"] == pytest.approx(theirs["left"], abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["split=wrong", "groups=two&present=0.5&alpha=0.1"])
+def test_what_a_server_learns_is_what_the_core_learns(engine, text):
+    """Its weights, which are drawn as those that count, and its gamma."""
+    state = can.parsed(f"server=fedlaw&{text}")
+
+    def observe(now) -> dict[str, Any]:
+        pairs = zip(now.ids, (now.group_of[k] for k in now.ids), strict=True)
+        rows, gamma = [list(map(float, w)) for w in counted(now)], {}
+        weights = {k: rows[g].pop(0) for k, g in pairs}
+        for g in {now.group_of[k] for k in now.ids}:
+            gamma[g] = now.servers[g].metrics["gamma"]
+        return {"weights": weights, "gammas": gamma}
+
+    rows = in_the_page(engine, state)["rows"]
+    for mine, theirs in zip(
+        rows, in_the_core(state, observe=observe).rows, strict=True
+    ):
+        drawn_ = {
+            k: c["weight"] for k, c in enumerate(mine["clients"]) if "weight" in c
+        }
+        assert drawn_ == pytest.approx(theirs["weights"], abs=1e-5)
+        learnt = {found["g"]: found["gamma"] for found in mine["learnt"]}
+        assert learnt == pytest.approx(theirs["gammas"], abs=1e-5)
+
+
+def test_a_server_that_only_averages_has_learnt_nothing(engine):
+    (row,) = in_the_page(engine, can.USUAL, 1)["rows"]
+    assert row["learnt"] == []
 
 
 def test_ten_rounds_a_second(engine):
@@ -284,6 +325,22 @@ def test_what_does_not_go_together_cannot_be_chosen(page):
     assert values
     said = off.first.locator("..").get_attribute("title")
     assert said == can.refused({**can.USUAL, "rule": values[0], "server": "fednova"})
+
+
+def test_learnt_weights_are_marked_and_gamma_is_said(page):
+    press(page, "One round")
+    rounds_played(page, 1)
+    clients = page.locator(".pg-pictures figure").first
+    expect(clients.locator("rect.learnt")).to_have_count(0)
+    row_of(page, "server").get_by_text("FedLAW").click()
+    expect(page.get_by_label("Server’s epochs")).to_be_visible()
+    press(page, "One round")
+    rounds_played(page, 1)
+    expect(clients.locator("rect.learnt")).to_have_count(10)
+    (learnt,) = page.evaluate(f"{_ROWS}[0].learnt")
+    expect(clients).to_contain_text(f"γ = {learnt['gamma']:.3f}")
+    told = clients.get_by_role("img").get_attribute("aria-label")
+    assert told and "learnt weight" in told and "γ = " in told
 
 
 def test_earlier_runs_are_kept_beside_and_can_be_forgotten(page):

@@ -8,10 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlab_core import Method
+from fedlab_core import Method, Training
+from fedlab_core.engine import Client, batch_order
+from fedlab_core.keys import fold, keys_of
 from fedlab_core.rounds import ServerState
 from fedlab_core.tracing import MethodPrograms, Reader
 from fedlab_core.tracing.choices import CHUNK
+from fedlab_core.tracing.traced import drawn
 from fedlab_core.tree import Tree, concat
 
 ABOUT = ("counts", "ids", "loss", "steps")
@@ -66,9 +69,37 @@ def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
         trees_ = {n: getattr(g.before, n) for n in ("model", "memory", "broadcast")}
         more = {"models": g.models, "weights": g.weights, "uploads": g.uploads}
         more |= {"start": g.before.begin, "clients": torch.tensor(float(g.clients))}
-        said = ask("server", len(g.members.ids), **about, **trees_, **more)
+        given = {**about, **trees_, **more}
+        if programs.loop:
+            given |= searched(g, given)
+        said = ask("server", len(g.members.ids), **given)
         kept = method.server.step(g)
         return replace(kept, **trees(said, kept))
+
+    def searched(g, given) -> dict[str, Tree]:
+        """What is known and found once the server has learned on its samples."""
+        loop, k = programs.loop, len(g.members.ids)
+        begun = ask("search", k, **given)
+        same = {n: begun.tree(n) for n in ("known", "found", "buffers")}
+        learn = Reader(programs.members["learn"][k])
+        x, y = g.view.proxy_set("the server")
+        learn.put(x=x, y=y, **same)
+        seed, t, group = g.key
+        who = Client(torch.arange(loop["samples"]), (seed, t, loop["who"] + group))
+        plan = Training(epochs=loop["epochs"], batch_size=loop["batch"])
+        order = batch_order(who, plan)
+        marks = fold(keys_of(torch.tensor(who.key)), torch.arange(len(order)))
+        for step, at in enumerate(order):
+            inside = torch.arange(loop["batch"]) < len(at)
+            padded = torch.zeros(loop["batch"]).index_put((inside,), at.float())
+            paces = {n: torch.tensor(v[step]) for n, v in loop["paces"].items()}
+            learn.put(at=padded, weight=inside / len(at), paces=paces)
+            for name, how in learn.program.draws.items():
+                learn.put(**{name: drawn(marks[step], how)})
+            learn.run()
+            ran.parts["learn"] += 1
+        changed = ("found", "buffers") if order else ()
+        return same | {n: learn.tree(n) for n in changed}
 
     def report(net, params, x, y):
         program = programs.programs["report"]

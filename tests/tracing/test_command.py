@@ -35,6 +35,17 @@ def test_what_is_left_out_is_said_with_the_reason(capsys):
     assert last == "server: none, the server cannot be traced: it draws random numbers"
 
 
+def test_a_server_that_learns_weights_has_its_inner_step(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--clients", "2", "--set", "server_epochs=3", "--out", "p.json"]
+    assert trace("fedlaw", *words) == 0
+    said = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"search/2", "learn/2", "server/2"} <= set(said)
+    plain = json.loads((tmp_path / "p.json").read_text())
+    assert not plain["refused"] and plain["loop"]["samples"] == 20
+    assert [len(v) for v in plain["loop"]["paces"].values()] == [3, 3, 3]
+
+
 @pytest.mark.parametrize(
     "words, says",
     [

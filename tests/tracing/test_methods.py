@@ -15,8 +15,8 @@ from tests.methods.test_all import BRIEF, furnished  # noqa: F401
 from tests.tracing.by_programs import Ran, by_programs
 
 NEAR = 2e-6  # relative, after three rounds; in float32, where one step is 6e-8
-# A server that learns has an end that is not known beforehand: it draws its batches.
-LEARNS = {"gws", "attentive", "fedlaw", "fedlaw-swa", "feddf", "fedbe", "server-ft"}
+# These servers learn, and not in one search for weights: theirs have no program.
+LEARNS = {"fedlaw-swa", "feddf", "fedbe", "server-ft"}
 
 
 def read_back(programs: MethodPrograms) -> MethodPrograms:
@@ -79,9 +79,60 @@ def test_programs_do_what_the_engines_do(furnished: World, name, traced_clients)
     used = {"weigh", "begin", "server"} - ({"begin", "server"} if learns else set())
     has = {part for part in ("report", "share") if part in programs.members}
     has |= {"report"} & programs.programs.keys()
+    has |= {"search", "learn"} & programs.members.keys()
     if name == "local":
         used = {"begin"}
     assert used | has <= ran.parts.keys()
+
+
+AT_THE_SERVER: list[choices.Part] = ["weigh", "search", "learn", "begin", "server"]
+SEARCHES = {
+    "gamma": fl.gws(LOCAL, server_epochs=5, batch=16),
+    "lambda": fl.attentive(LOCAL, server_epochs=5, batch=16, parameters="quad"),
+    "equal": fl.fedlaw(LOCAL, server_epochs=5, start="equal", x_lr=0.05),
+    "halved": fl.fedlaw(LOCAL, server_epochs=5, halve_every=2, global_lr=0.5),
+    "none": fl.fedlaw(LOCAL, server_epochs=0),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_is_what_it_is_told_to_be(furnished: World, name):  # noqa: F811
+    method, ran = SEARCHES[name], Ran()
+    programs = read_back(trace(method, furnished, [6], AT_THE_SERVER))
+    mine = fl.federate(furnished, by_programs(method, programs, ran), 2, seed=3)
+    wanted = fl.federate(furnished, method, 2, seed=3)
+    assert not programs.refused and apart(mine, wanted) <= NEAR
+    per_epoch = -(-programs.loop["samples"] // programs.loop["batch"])
+    steps = 2 * per_epoch * programs.loop["epochs"]
+    assert ran.parts["learn"] == steps == 2 * len(programs.loop["paces"]["root"])
+
+
+@pytest.mark.parametrize("statistics", ["average", "running"])
+def test_a_search_with_batchnorm_and_dropout(small_data, statistics):
+    """Mini-batches of 16, 14 of them in the last; the dropout is drawn from keys."""
+    who = fl.iid(small_data.y_train, 3)
+    how = {"hidden": (8,), "dropout": 0.2, "batch_norm": True}
+    make = fl.build("mlp", small_data.shape, 10, **how)
+    world, ran = fl.world(small_data, who, make, proxy=fl.Proxy(3)), Ran()
+    method = fl.fedlaw(LOCAL, batch=16, server_epochs=3, statistics=statistics)
+    programs = trace(method, world, [3], AT_THE_SERVER)
+    mine = fl.federate(world, by_programs(method, programs, ran), 2)
+    assert not programs.refused and ran.parts["learn"] == 2 * 2 * 3
+    assert apart(mine, fl.federate(world, method, 2)) <= NEAR
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        ({"early_stop": 3}, "it asks which round it is"),
+        ({"statistics": "reestimate"}, "it draws random numbers"),
+    ],
+)
+def test_a_search_that_is_not_every_rounds_alone_is_refused(furnished, options, why):  # noqa: F811
+    method = fl.fedlaw(LOCAL, **options)
+    programs = trace(method, furnished, [2], ["search", "learn", "server"])
+    assert programs.refused == {"server": f"the server cannot be traced: {why}"}
+    assert not programs.members and not programs.loop
 
 
 def test_looped_and_stacked_are_what_programs_are_held_to(furnished):  # noqa: F811

@@ -58,6 +58,10 @@ CASES = {
         lambda c: c.log_softmax(1) + c.transpose(0, 1).log_softmax(0).transpose(0, 1),
         C,
     ),
+    "a softmax, and on the way": (
+        lambda c: c.softmax(1) + c.lerp(2 * c + 1, 0.75) + c.lerp(c * c, 0.25), C,
+    ),
+    "pieces": (lambda a: torch.stack(a.flatten().split([5, 5, 2])[:2]).t() @ a[:2], A),
     "softplus": (
         lambda a: F.softplus(a) + F.cosine_similarity(a, a[[2, 0, 1]], dim=0), A,
     ),

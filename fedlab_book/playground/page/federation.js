@@ -16,13 +16,16 @@ export async function load({ fast = true } = {}) {
   const bytes = new Uint8Array(letters), f = Math.fround, common = new Arena(0.1);
   const images = common.allocate(bytes.length), y = common.allocate(task.train);
   bytes.forEach((b, i) => { images[i] = f(f(b / 255) - f(task.mean)) / f(task.std); });
-  const cut = task.train * task.side ** 2, splits = new Map();
+  const [learnt, tested] = [task.train, task.train + task.test].map((n) => n * task.side ** 2), splits = new Map();
+  const y_proxy = common.allocate(task.y_proxy.length);
+  y_proxy.set(digits(task.y_proxy));
   const divided = (clients) => {
     if (!splits.has(clients)) splits.set(clients, get(`data/splits-${clients}.json`).then((a) => a.json()));
     return splits.get(clients);
   };
   return {
-    rules, task, divided, shared: { x: images.subarray(0, cut), y }, x_test: images.subarray(cut),
+    rules, task, divided, shared: { x: images.subarray(0, learnt), y }, x_test: images.subarray(learnt, tested),
+    proxy: { x: images.subarray(tested), y: y_proxy }, // what a server that learns has
     arenas: [new Arena(0.6), new Arena(0.3)],
   };
 }
@@ -79,7 +82,7 @@ export class Federation {
     this.rule = rule[this.withNumber("rule")] ?? rule[state.rule];
     this.own = this.rule.personal?.[state.personal] ?? personal[state.personal] ?? {};
     this.adapt = this.own.adapt ?? (state.personal === "nothing" ? this.rule.adapt : null);
-    const server = this.rules.server[this.withNumber("server")];
+    const { server: servers } = this.rules, server = servers[this.withNumber("server")] ?? servers[state.server];
     this.server = state.server === "average" ? this.rule.server : server;
     this.weigh = this.rules.weigh[this.withNumber("weigh")];
     this.first = firstModel(this.task.shapes, this.task.first[state.seed]);
@@ -225,21 +228,25 @@ export class Federation {
       if (!n) continue;
       const weigh = this.program(this.weigh[n]), serve = this.program(this.server[n]);
       const about = { counts: (k) => this.counts[k], ids: (k) => [k], loss: (k) => [done[k].loss], steps: (k) => [done[k].steps] };
-      for (const to of [weigh.in, serve.in]) {
-        for (const [name, of] of entries(about)) who.forEach((k, row) => to[name]?.set(of(k), row * of(k).length));
-      }
+      const give = (into) => { // whatever of it a program asks for
+        for (const [name, of] of entries(about)) who.forEach((k, row) => into[name]?.set(of(k), row * of(k).length));
+        for (const part of ["model", "memory", "broadcast", "start"]) fill(into, part, now[part]);
+        who.forEach((k, row) => {
+          fill(into, "models", done[k].params, row);
+          fill(into, "uploads", { ...told[k], ...done[k].upload, ...(rule.when === "after" ? this.known[k] : {}) }, row);
+        });
+        into.weights?.set(weigh.out.weights);
+        into.clients?.fill(this.homes.filter((h) => h === g).length);
+      };
+      give(weigh.in);
       weigh.run();
-      for (const part of ["model", "memory", "broadcast", "start"]) fill(serve.in, part, now[part]);
-      who.forEach((k, row) => {
-        fill(serve.in, "models", done[k].params, row);
-        fill(serve.in, "uploads", { ...told[k], ...done[k].upload, ...(rule.when === "after" ? this.known[k] : {}) }, row);
-        clients[k].weight = weigh.out.weights[row];
-      });
-      serve.in.weights?.set(weigh.out.weights);
-      serve.in.clients?.fill(this.homes.filter((h) => h === g).length);
+      give(serve.in);
+      if (this.server.learn) this.learn(g, n, give, serve.in);
       serve.run();
+      const shares = serve.out["learned.shares"] ?? weigh.out.weights;
+      who.forEach((k, row) => { clients[k].weight = shares[row]; });
       this.groups.set(g, this.said(serve));
-      after.push({ g, from: now.start, to: this.groups.get(g).model });
+      after.push({ g, from: now.start, to: this.groups.get(g).model, gamma: serve.out["learned.gamma"]?.[0] });
     }
     const scores = this.judge();
     const plane = this.plane(moves, after, clients);
@@ -248,8 +255,26 @@ export class Federation {
     return {
       round: this.t, accuracy: mean(clients.map((c) => c.accuracy)), own: mean(clients.map((c) => c.own)),
       loss: mean(ids.filter((k) => done[k].steps).map((k) => done[k].loss)), clients, plane,
+      learnt: after.flatMap(({ g, gamma }) => (gamma === undefined ? [] : [{ g, gamma }])),
       finite: scores.every((s) => Number.isFinite(s.loss)),
     };
+  }
+
+  // What a server that learns finds on its letters, for the program that ends its round.
+  learn(g, n, give, into) {
+    const { search, learn, loop } = this.server, begin = this.program(search[n]), step = this.program(learn[n], this.proxy);
+    give(begin.in);
+    begin.run();
+    for (const part of ["known", "found", "buffers"]) fill(step.in, part, named(begin.out, part));
+    const key = keyOf(this.state.seed, this.t, loop.who + g), held = [...this.proxy.y.keys()];
+    batches(held, key, this.state[loop.epochs], loop.batch).forEach((ids, t) => {
+      step.in.at.fill(0).set(ids);
+      step.in.weight.fill(0).fill(1 / ids.length, 0, ids.length);
+      for (const [name, each] of entries(loop.paces)) step.in[`paces.${name}`]?.fill(each[t]);
+      step.run();
+    });
+    fill(into, "known", named(begin.out, "known"));
+    fill(into, "found", named(step.out, "found"));
   }
 
   // Every client's model on the test letters: on all, and as often as it has each class.

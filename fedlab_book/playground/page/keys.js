@@ -18,8 +18,8 @@ function mix([h, l]) { // the finaliser of SplitMix64
   return [(h ^ (h >>> 31)) >>> 0, (l ^ ((l >>> 31) | (h << 1))) >>> 0];
 }
 
-function bitsAt([h, l], position) { // position and word below 2^32 - 1
-  const [gh, gl] = times(0x9e3779b9, 0x7f4a7c15, 0, position + 1);
+function bitsAt([h, l], position) { // position and word below 2^53
+  const next = position + 1, [gh, gl] = times(0x9e3779b9, 0x7f4a7c15, Math.floor(next / 2 ** 32), next >>> 0);
   const low = l + gl;
   return mix([(h + gh + (low > 0xffffffff ? 1 : 0)) >>> 0, low >>> 0]);
 }

@@ -278,10 +278,10 @@ class Playground {
     this.pictures = { clients: picture("Clients"), plane: picture("Their moves"), curve: picture("Accuracy by round") };
     const key = make("ul", { class: "pg-key" }, ...task.classes.map((c, i) => make("li", {}, swatch(CLASSES[i]), c)));
     this.list = make("ul", { class: "pg-runs" });
-    this.cancelled = make("p", { class: "pg-note" });
+    [this.cancelled, this.learnt] = [1, 2].map(() => make("p", { class: "pg-note" }));
     const head = (text) => make("div", { class: "pg-head" }, make("h3", {}, text));
     const figures = {
-      clients: () => [head("What each holds, and counts"), this.pictures.clients, key],
+      clients: () => [head("What each holds, and counts"), this.pictures.clients, key, this.learnt],
       plane: () => [head("Where the models went this round"), this.pictures.plane, this.cancelled],
       curve: () => [this.measures(), this.pictures.curve, this.list],
     };
@@ -306,7 +306,7 @@ class Playground {
 
   about() {
     const { task } = this;
-    const about = make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
+    const about = make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, ${task.y_proxy.length} that only a server has, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
     if (!this.alone) return [about];
     this.command = make("code");
     const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
@@ -362,7 +362,9 @@ class Playground {
     const sizes = counts.map((c) => c.reduce((a, b) => a + b, 0)), most = Math.max(...sizes);
     const label = (y, ...lines) => lines.forEach((line, i) => parts.push(make("text", { x: 0, y: y + 14 * i, class: i ? "quiet" : "" }, line)));
     label(70, "letters", "it has");
-    label(188, "weight", "— by size");
+    const learnt = last?.learnt.length > 0;
+    label(learnt ? 181 : 188, "weight", ...(learnt ? ["learnt"] : []), "— by size");
+    this.learnt.textContent = learnt ? this.gammas(last.learnt) : "";
     label(268, "accuracy", "on its own");
     const homes = this.run.homes ?? counts.map(() => 0), weights = counts.map((_, k) => last?.clients[k].weight);
     const shares = sizes.map((size, k) => size / sizes.reduce((sum, m, j) => sum + (homes[j] === homes[k] ? m : 0), 0));
@@ -379,7 +381,7 @@ class Playground {
       parts.push(make("rect", { x, y: 168, width: w, height: 50, class: "track" }));
       if (weights[k] !== undefined) {
         const h = (50 * weights[k]) / top;
-        parts.push(make("rect", { x, y: 218 - h, width: w, height: h, class: "bar" }));
+        parts.push(make("rect", { x, y: 218 - h, width: w, height: h, class: learnt ? "bar learnt" : "bar" }));
       }
       const mark = 218 - (50 * shares[k]) / top;
       parts.push(make("line", { x1: x - 2, x2: x + w + 2, y1: mark, y2: mark, class: "mark" }));
@@ -395,10 +397,16 @@ class Playground {
     label(322, "client");
     svg.replaceChildren(...parts);
     const says = (k) => {
-      const weight = weights[k] === undefined ? (last ? ", not there this round" : "") : `, weight ${percent(weights[k])}`;
+      const weight = weights[k] === undefined ? (last ? ", not there this round" : "") : `, ${learnt ? "learnt weight" : "weight"} ${percent(weights[k])}`;
       return `client ${k + 1}: ${sizes[k]} letters${k === wrong ? ", wrong labels" : ""}${weight}${last ? `, accuracy on its own ${percent(last.clients[k].own)}` : ""}`;
     };
-    svg.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${counts.map((_, k) => says(k)).join("; ")}.`);
+    svg.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${learnt ? `${this.learnt.textContent} ` : ""}${counts.map((_, k) => says(k)).join("; ")}.`);
+  }
+
+  // What a server has learnt besides the weights.
+  gammas(found) {
+    const said = found.map(({ g, gamma }) => gamma.toFixed(3) + (found.length > 1 ? ` (${"ABCDEFGHIJ"[g]})` : ""));
+    return `The server has learnt these weights on letters of its own, and by what to multiply their sum: γ = ${said.join(", ")}.`;
   }
 
   // Every client's move in the plane of their two first directions, and the average's.
