@@ -109,14 +109,13 @@ class Rules:
         return {**self.client(found, "adapt"), "steps": adapt.iterations}
 
     def server_of(self, found: MethodPrograms) -> dict[str, Any]:
-        every = {str(k): n for k, n in self.members(found, "server").items()}
-        return {"begin": self.keep(found.programs["begin"]), **every}
-
-    def learning(self, name: str, found: MethodPrograms) -> dict[str, Any]:
-        """A server that learns, with "epochs" by the name of the slider for them."""
-        search = {part: self.members(found, part) for part in ("search", "learn")}
-        loop = found.loop | {"epochs": f"{name}.server_epochs"}
-        return {**self.server_of(found), **search, "loop": loop}
+        """What a server does; of one that learns, the steps that it learns by, too."""
+        every: dict[str, Any] = {"begin": self.keep(found.programs["begin"])}
+        every |= {str(k): n for k, n in self.members(found, "server").items()}
+        if found.loop:
+            every |= {part: self.members(found, part) for part in ("search", "learn")}
+            every["loop"] = found.loop
+        return every
 
 
 def numbers_of(name: str, choice: str) -> dict[str, Any]:
@@ -166,9 +165,7 @@ def rules() -> dict[str, Any]:
     for name in can.CHOICES["server"]:
         for option, method in _variants("server", name, plain):
             traced = made.traced(method, every, SERVER)
-            found["server"][name + option] = (
-                made.learning(name, traced) if traced.loop else made.server_of(traced)
-            )
+            found["server"][name + option] = made.server_of(traced)
     tuned = named("finetune", plain)
     found["personal"]["finetune"] = {
         "adapt": made.adapted(tuned, made.traced(tuned, [], ["adapt"]))
@@ -217,7 +214,7 @@ def task() -> dict[str, Any]:
     data = letters()
     net = describe("mlp", data.shape, len(data.classes), hidden=HIDDEN)
     return {
-        "choices": can.CHOICES,
+        "choices": can.CHOICES, "says": can.SAYS,
         "numbers": {n: {"name": s.name, "stops": s.stops, "usual": s.usual, "of": s.of}
                     for n, s in can.NUMBERS.items()},
         "refused": refusals(),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from fedlab_book.playground import state as can
-from fedlab_book.playground.export import PLAIN, Rules, text
+from fedlab_book.playground.export import PLAIN, SERVER, Rules, text
 from fedlab_book.playground.whole import Page, kept
 from fedlab_core import Method, Training
 from fedlab_core.arguments import checked
@@ -143,8 +143,7 @@ def _trace(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
         found = made.traced(method, every, ["weigh"])
         rules["weigh"][MINE] = made.members(found, "weigh")
     if stands.get("server") == MINE:
-        found = made.traced(method, every, ["begin", "server"])
-        rules["server"][MINE] = made.server_of(method, found)
+        rules["server"][MINE] = made.server_of(made.traced(method, every, SERVER))
     if stands.get("personal") == MINE:
         own = method.personal.own_model
         assert own is not None

@@ -19,6 +19,7 @@ from fedlab_core.models.network import Network
 from fedlab_core.rounds.history import Round
 from fedlab_ledger.verdict import SAME, Verdict, judge_gain
 
+LAST = 5  # rounds whose mean is compared
 # What is compared: accuracy on all letters, on each client's own, how much of the
 # clients' ways is left, the largest weight, or what the server makes the weights' sum.
 What = Literal["all", "own", "left", "weight", "sum"]
@@ -39,15 +40,41 @@ class Preset:
     rounds: int = 20
     above: bool = True
 
+    @property
+    def compared(self) -> str:
+        """What the state has otherwise that this one is held against."""
+        a, b = can.parsed(self.state), can.parsed(self.beside)
+        other = [n for n in can.CHOICES if a[n] != b[n]]
+        words = [can.CHOICES[n][str(b[n])] for n in other]
+        for n in (n for n in can.NUMBERS if a[n] != b[n] and can.matters(b, n)):
+            name = can.NUMBERS[n].name.partition(",")[0].lower()
+            words.append(f"{name} {b[n]:g}")
+        return ", ".join(words)
+
+    @property
+    def measured(self) -> str:
+        """What is compared when the book is built, in words."""
+        which = {
+            "all": "accuracy on all letters",
+            "own": "accuracy on own letters",
+            "left": "how much of the clients’ ways is left",
+            "weight": "the largest weight",
+            "sum": "what the server makes the weights’ sum",
+        }[self.what]
+        rounds = f"rounds {self.rounds - LAST + 1} to {self.rounds}"
+        return f"{which}, mean of {rounds}, is {'higher' if self.above else 'lower'}"
+
 
 PRESETS = (
     Preset(
         "Alike, and pulled apart",
-        "With letters dealt almost alike, most of what the clients learn adds up. Set "
-        "the skew to 0.05: their arrows point apart, and the average hardly moves.",
+        "With letters dealt almost alike, the clients’ first ways point together, and "
+        "much of them is left in the average. Under strong skew they point apart and "
+        "cancel. Press One round five times: later all that is left are quarrels.",
         "alpha=100",
         "alpha=0.05",
         "left",
+        rounds=5,
     ),
     Preset(
         "Skew costs accuracy",
@@ -58,11 +85,13 @@ PRESETS = (
     ),
     Preset(
         "Long ways, little progress",
-        "Twelve epochs a round under strong skew. Every client walks far, and most of "
-        "it cancels; with one epoch more of each way is left.",
-        "alpha=0.1&epochs=1",
+        "Twelve epochs a round under strong skew: every client walks far, and after "
+        "some twenty rounds most of it cancels. With one epoch more of each way is "
+        "left, though the way is short.",
         "alpha=0.1&epochs=12",
+        "alpha=0.1&epochs=1",
         "left",
+        above=False,
     ),
     Preset(
         "Two classes each, one has all",
@@ -184,7 +213,7 @@ def keep(presets: Sequence[Preset]) -> None:
 
 
 def _ends(text: str, preset: Preset, seeds: Sequence[int]) -> np.ndarray:
-    """Where a state ends by each seed: a mean of its last five rounds."""
+    """Where a state ends by each seed: a mean of its last rounds."""
     s = can.parsed(text)
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
@@ -198,7 +227,9 @@ def _ends(text: str, preset: Preset, seeds: Sequence[int]) -> np.ndarray:
         for seed in seeds
     ]
     name = "accuracy" if preset.what == "all" else preset.what
-    rows = [[row[name] for row in h.rows[-5:]] for h in run_all(plays, progress=False)]
+    rows = [
+        [row[name] for row in h.rows[-LAST:]] for h in run_all(plays, progress=False)
+    ]
     return np.array(rows).mean(1)
 
 

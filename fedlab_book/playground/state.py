@@ -66,6 +66,53 @@ CHOICES: dict[str, dict[str, str]] = {
         "sizes": "large and small",
     },
 }
+# What an option does, in a sentence, while it is chosen.
+SAYS: dict[str, dict[str, str]] = {
+    "split": {
+        "dirichlet": "every class is dealt by chance: the more skew, the more unevenly",
+        "two": "all hold two letters each, but for the last, which holds all ten",
+        "kinds": "a kind holds the same letters; two pairs of kinds share some",
+        "wrong": "as by chance, but one client’s labels are mixed up",
+        "sizes": "the same mix of letters for all, but some have many and some few",
+    },
+    "rule": {
+        "fedavg": "plain steps down the error on its own letters",
+        "fedprox": "a pull back to the model that it was sent",
+        "scaffold": "every step is corrected by how the others move",
+        "feddyn": "a penalty, learnt by each, that lets all end in one place",
+        "feddc": "each keeps track of how far it drifts, and takes that back",
+        "moon": "its features stay near the group’s, and leave its own last ones",
+        "rfedavg": "its mean features are pulled to those of the others",
+        "rfedavg-plus": "the same, with one mean of all the others",
+        "fedimpro": "the upper layers train on features drawn from a shared pool, too",
+        "per-fedavg": "towards a model from which a few own steps go far",
+        "pfedme": "each keeps a model of its own, tied to the group’s",
+    },
+    "weigh": {
+        "size": "a client with twice the letters counts twice",
+        "equal": "everybody counts the same",
+        "disco": "by size, and more the nearer its mix of letters is to an even one",
+    },
+    "server": {
+        "average": "takes the weighted average of the models",
+        "shrunk": "multiplies the average by γ, a little below one",
+        "fedavgm": "keeps some of the last round’s speed",
+        "fedadam": "follows the average’s way with Adam’s steps",
+        "fednova": "averages what each did per step: more steps do not count more",
+        "fedlaw": "learns the weights, and their sum, on a few letters of its own",
+    },
+    "groups": {
+        "everyone": "one model for all",
+        "fedcollab": "in coalitions that a solver finds before, by sizes and labels",
+        "two": "the first half and the second, each with a model",
+        "nobody": "each trains alone",
+    },
+    "personal": {
+        "nothing": "it is judged with the model that it is given",
+        "finetune": "two more steps on its own letters before it is judged",
+        "ditto": "a second model of its own, tied to the group’s, is judged",
+    },
+}
 _DRAWN = {"split": ("dirichlet", "wrong")}
 SLIDERS: dict[str, Slider] = {
     "alpha": Slider("Skew, α", (0.05, 0.1, 0.2, 0.5, 1, 5, 100), 0.5, _DRAWN),

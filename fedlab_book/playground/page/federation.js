@@ -267,7 +267,7 @@ export class Federation {
     begin.run();
     for (const part of ["known", "found", "buffers"]) fill(step.in, part, named(begin.out, part));
     const key = keyOf(this.state.seed, this.t, loop.who + g), held = [...this.proxy.y.keys()];
-    batches(held, key, this.state[loop.epochs], loop.batch).forEach((ids, t) => {
+    batches(held, key, loop.epochs, loop.batch).forEach((ids, t) => {
       step.in.at.fill(0).set(ids);
       step.in.weight.fill(0).fill(1 / ids.length, 0, ids.length);
       for (const [name, each] of entries(loop.paces)) step.in[`paces.${name}`]?.fill(each[t]);
@@ -310,7 +310,8 @@ export class Federation {
       for (let i = 0; i < n; i++) {
         const row = judge.out.logits.subarray(i * many, (i + 1) * many), y = +y_test[first + i], most = Math.max(...row);
         there[y]++;
-        if (row.indexOf(most) === y) right[y]++;
+        // Where numbers have gone, PyTorch takes the first that is none for the largest.
+        if ((Number.isNaN(most) ? row.findIndex(Number.isNaN) : row.indexOf(most)) === y) right[y]++;
         total += most + Math.log(row.reduce((sum, v) => sum + Math.exp(v - most), 0)) - row[y];
       }
     }

@@ -9,6 +9,7 @@ const ROWS = {
   split: "Letters are dealt", rule: "Each client trains by", weigh: "It counts by",
   server: "The server", groups: "Averaged with", personal: "For itself, it does",
 };
+const MEASURES = { accuracy: "all letters", own: "own letters" };
 const SPEEDS = { slow: 600, steady: 120, fast: 0 };
 const SVG = new Set(["svg", "rect", "path", "text", "line", "circle", "polygon", "title"]);
 
@@ -108,10 +109,13 @@ class Playground {
   // Take over an address; what is not known in it is left as usual.
   take(address) {
     this.state = this.usual();
+    const strange = [];
     for (const [n, v] of new URLSearchParams(address)) {
       if (n in this.task.choices && v in this.task.choices[n]) this.state[n] = v;
       else if (n in this.task.numbers && this.task.numbers[n].stops.includes(+v)) this.state[n] = +v;
+      else strange.push(`${n}=${v}`);
     }
+    this.ignored = strange.join(", ");
     this.mend();
   }
 
@@ -158,6 +162,7 @@ class Playground {
     }
     const taken = new Set(this.runs.map((r) => r.colour)), number = (this.run?.number ?? 0) + 1;
     this.run = { number, name: this.name, address: this.address, rows: [], begun: false, colour: RUNS.find((c) => !taken.has(c)) };
+    if (this.bandButton) Object.assign(this.bandButton, { disabled: false, textContent: "Five seeds" });
     if (this.alone) history.replaceState(null, "", this.address ? `?${this.address}` : location.pathname);
     const held = await this.divided();
     if (number !== this.run.number) return; // something else was chosen meanwhile
@@ -191,21 +196,24 @@ class Playground {
   }
 
   again() {
-    this.run.address = null; // the same choices, and yet another run
-    this.fresh();
+    this.fresh(); // the same choices give the same numbers: nothing to keep
   }
 
   // To the stories below, back and forth.
   listen() {
     addEventListener("popstate", () => this.arrive());
     addEventListener("click", (event) => {
-      const link = event.target.closest?.(".pg-presets a");
+      const link = event.target.closest?.(".pg-presets a, .pg-story a");
       if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
+      this.told_ = link.dataset.title ?? link.closest("li").dataset.title;
+      const li = [...document.querySelectorAll(".pg-presets li")].find((one) => one.dataset.title === this.told_);
+      this.measure = li?.dataset.measure ?? "accuracy";
+      for (const input of this.root.querySelectorAll(`[name=${this.id}-measure]`)) input.checked = input.value === this.measure;
       history.pushState(null, "", link.href);
       this.arrive();
-      this.playButton.focus();
-      this.root.scrollIntoView();
+      this.story.scrollIntoView();
+      this.playButton.focus({ preventScroll: true });
     });
   }
 
@@ -237,11 +245,12 @@ class Playground {
     const run = [...this.runs, this.run].find((r) => r.number === number);
     if (!run?.band) return;
     run.band.push(rows);
+    if (run !== this.run) return this.showCurve();
     const many = this.task.numbers.seed.stops.length, over = run.band.length === many;
     this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${run.band.length} of ${many}`;
     if (over) {
       this.bandButton.disabled = false;
-      const last = run.band.map((r) => r.at(-1)), mean = last.reduce((a, b) => a + b) / many;
+      const last = run.band.map((r) => r.at(-1).accuracy), mean = last.reduce((a, b) => a + b) / many;
       this.said.textContent = `Five seeds, round ${rows.length}: mean accuracy ${percent(mean)}, from ${percent(Math.min(...last))} to ${percent(Math.max(...last))}.`;
     }
     this.showCurve();
@@ -265,7 +274,7 @@ class Playground {
       if (!shows(options.rows, name)) continue;
       const inside = entries(task.choices[name]).map(([value, text]) => make("label", {},
         make("input", { type: "radio", name: `${this.id}-${name}`, value, onchange: () => this.choose(name, value) }), text));
-      this.rows.append(make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside)));
+      this.rows.append(make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside, make("small"))));
     }
     this.sliders = make("div", { class: "pg-sliders" });
     for (const [name, s] of entries(task.numbers)) {
@@ -287,7 +296,8 @@ class Playground {
     };
     const shown = entries(figures).filter(([name]) => shows(options.pictures, name));
     const around = make("div", { class: "pg-pictures" }, ...shown.map(([, inside]) => make("figure", {}, ...inside())));
-    this.root.replaceChildren(this.rows, this.sliders, make("div", { class: "pg-bar" }, ...bar, this.now), this.said, around);
+    this.story = make("p", { class: "pg-story", hidden: true });
+    this.root.replaceChildren(this.rows, this.sliders, this.story, make("div", { class: "pg-bar" }, ...bar, this.now), this.said, around);
     if (this.full) this.root.append(...this.about());
     new ResizeObserver(() => this.held && this.show()).observe(this.root);
   }
@@ -298,15 +308,14 @@ class Playground {
   }
 
   measures() {
-    const options = { accuracy: "all letters", own: "own letters" };
     return make("div", { class: "pg-head" }, make("h3", {}, "Accuracy on"), make("div", { class: "pg-options", role: "radiogroup", "aria-label": "Accuracy on" },
-      ...entries(options).map(([id, label]) => make("label", {}, make("input", {
-        type: "radio", name: `${this.id}-measure`, checked: this.measure === id, onchange: () => { this.measure = id; this.showCurve(); } }), label))));
+      ...entries(MEASURES).map(([id, label]) => make("label", {}, make("input", {
+        type: "radio", name: `${this.id}-measure`, value: id, checked: this.measure === id, onchange: () => { this.measure = id; this.show(); } }), label))));
   }
 
   about() {
     const { task } = this;
-    const about = make("p", { class: "pg-note" }, `${task.train} letters to learn from, ${task.test} to test on, ${task.y_proxy.length} that only a server has, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
+    const about = make("p", { class: "pg-note" }, `Up to ${task.train} letters to learn from, ${task.test} to test on, ${task.y_proxy.length} that only a server has, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
     if (!this.alone) return [about];
     this.command = make("code");
     const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
@@ -327,6 +336,7 @@ class Playground {
         input.disabled = !!why && !input.checked;
         input.parentElement.title = why ?? "";
       }
+      row.querySelector("small").textContent = task.says[name][state[name]] ?? "";
     }
     for (const label of this.sliders.children) {
       const name = label.dataset.of, [output, input] = [label.querySelector("output"), label.querySelector("input")];
@@ -336,22 +346,36 @@ class Playground {
       input.setAttribute("aria-valuetext", this.reads(name));
     }
     const last = this.run.rows.at(-1);
-    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), "  accuracy ", make("b", {}, last ? percent(last.accuracy) : "–"));
+    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ` on ${MEASURES[this.measure]} `, make("b", {}, last ? percent(last[this.measure]) : "–"));
     if (this.command) {
       const state_ = this.address ? ` "${this.address}"` : "";
       this.command.textContent = `python -m fedlab_core play${state_}${last ? ` --rounds ${last.round}` : ""}`;
     }
-    for (const li of document.querySelectorAll(".pg-presets li")) {
-      li.toggleAttribute("aria-current", this.alone && li.querySelector("a").search.slice(1) === this.address);
-    }
+    if (this.alone) this.showStory();
     this.showClients(last);
     this.showPlane(last);
     this.showCurve();
   }
 
+  // What a story says stands beside Play while it is on, with the way to its other half.
+  showStory() {
+    let story = null;
+    for (const li of document.querySelectorAll(".pg-presets li")) {
+      const links = [...li.querySelectorAll("a")], on = links.some((a) => a.search.slice(1) === this.address);
+      li.toggleAttribute("aria-current", on);
+      if (on && (!story || li.dataset.title === this.told_)) story = { li, links };
+    }
+    this.story.hidden = !story && !this.ignored;
+    if (!story) return this.story.replaceChildren(this.ignored ? `Not known, and left as usual: ${this.ignored}.` : "");
+    const [first, beside] = story.links, here = first.search.slice(1) === this.address, other = here ? beside : first;
+    const link = make("a", { href: other.href, "data-title": story.li.dataset.title }, here ? beside.textContent : `Back to: ${first.textContent}`);
+    this.story.replaceChildren(make("b", {}, first.textContent), ` ${story.li.querySelector("span").textContent} `, link);
+  }
+
   reads(name) {
     const value = this.state[name], { clients } = this.state;
     if (name === "present") return `${Math.max(1, Math.round(value * clients))} of ${clients}`;
+    if (name === "alpha") return `${value}, ${value < 0.2 ? "strong" : value < 2 ? "some" : value < 50 ? "little" : "hardly any"}`;
     return String(value);
   }
 
@@ -365,7 +389,7 @@ class Playground {
     const learnt = last?.learnt.length > 0;
     label(learnt ? 181 : 188, "weight", ...(learnt ? ["learnt"] : []), "— by size");
     this.learnt.textContent = learnt ? this.gammas(last.learnt) : "";
-    label(268, "accuracy", "on its own");
+    label(268, "accuracy on", "its letters");
     const homes = this.run.homes ?? counts.map(() => 0), weights = counts.map((_, k) => last?.clients[k].weight);
     const shares = sizes.map((size, k) => size / sizes.reduce((sum, m, j) => sum + (homes[j] === homes[k] ? m : 0), 0));
     const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
@@ -414,7 +438,8 @@ class Playground {
     const svg = this.pictures.plane;
     if (!svg.isConnected) return;
     const width = sized(svg), parts = [], middle = [width / 2, HEIGHT / 2];
-    this.cancelled.textContent = last ? this.said_(last.plane) : "Press Play: an arrow is a client’s way from the model it was sent to the model it sends back, the thick one what the server made of them.";
+    const wide = "Drawn is the plane in which the ways differ most; its scale is of this round.";
+    this.cancelled.textContent = last ? `${this.said_(last.plane)} ${wide}` : "Press Play: an arrow is a client’s way from the model it was sent to the model it sends back, the thick one what the server made of them.";
     if (!last) {
       svg.replaceChildren(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
       svg.setAttribute("aria-label", "The models, before any has moved.");
@@ -427,21 +452,23 @@ class Playground {
       const [x, y] = to(at);
       parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "way" }));
     }
-    for (const { at } of servers) {
-      const [x, y] = to(at);
-      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "mean" }), make("circle", { cx: x, cy: y, r: 6, class: "meanend" }));
-    }
     for (const { k, at } of clients) {
       const [x, y] = to(at);
       parts.push(make("circle", { cx: x, cy: y, r: 9, class: "client" }), make("text", { x, y: y + 4, "text-anchor": "middle" }, k + 1));
+    }
+    for (const { at } of servers) {
+      const [x, y] = to(at);
+      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "mean" }), make("circle", { cx: x, cy: y, r: 6, class: "meanend" }));
     }
     parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
     svg.replaceChildren(...parts);
     svg.setAttribute("aria-label", `The clients’ moves in this round, and what became of them. ${this.said_(last.plane)}`);
   }
 
-  said_({ walked, left }) {
-    return `A client moved ${walked.toFixed(2)} on average. Of their ways, added up, ${Math.round(100 * left)} % are left: the rest pointed apart and cancelled.`;
+  said_({ walked, left, servers }) {
+    if (this.state.groups === "nobody") return `A client moved ${walked.toFixed(2)} on average, and nobody is averaged: each goes its own way.`;
+    const whose = servers.length > 1 ? " in its coalition" : "";
+    return `A client moved ${walked.toFixed(2)} on average. Of their ways, added up${whose}, ${Math.round(100 * left)} % are left (thick): the rest pointed apart and cancelled.`;
   }
 
   showCurve() {
@@ -456,8 +483,8 @@ class Playground {
     }
     for (let t = 0; t <= rounds; t += 10) parts.push(make("text", { x: x(t), y: bottom + 18, "text-anchor": "middle", class: "quiet" }, t || "round 0"));
     const point = (t, v) => `${x(t).toFixed(1)} ${y(v).toFixed(1)}`;
-    for (const run of runs.filter((r) => r.band?.length > 1 && this.measure === "accuracy")) {
-      const along = run.band[0].map((_, t) => run.band.map((rows) => rows[t]));
+    for (const run of runs.filter((r) => r.band?.length > 1)) {
+      const along = run.band[0].map((_, t) => run.band.map((rows) => rows[t][this.measure]));
       const edge = [...along.map((v, t) => point(t + 1, Math.max(...v))), ...along.map((v, t) => point(t + 1, Math.min(...v))).reverse()];
       parts.push(make("polygon", { points: edge.join(" "), fill: run.colour, class: "band" }));
     }
@@ -469,9 +496,10 @@ class Playground {
     }
     svg.replaceChildren(...parts);
     const said = (run) => {
-      const last = run.band?.map((rows) => rows.at(-1)) ?? [];
+      const last = run.band?.map((rows) => rows.at(-1)[this.measure]) ?? [];
       const five = last.length === 5 ? `; five seeds: ${percent(last.reduce((a, b) => a + b) / 5)} (${percent(Math.min(...last))} to ${percent(Math.max(...last))})` : "";
-      return `${run.name}: ${run.rows.length ? percent(run.rows.at(-1)[this.measure]) : "not begun"}${five}`;
+      const end = run.rows.at(-1);
+      return `${run.name}: ${end ? `${percent(end[this.measure])} after ${end.round} round${end.round === 1 ? "" : "s"}` : "not begun"}${five}`;
     };
     svg.setAttribute("aria-label", `Accuracy by round. ${runs.map(said).join("; ")}.`);
     this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, swatch(run.colour), make("span", {}, said(run)),

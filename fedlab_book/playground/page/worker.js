@@ -16,7 +16,10 @@ async function answer({ run, state, band, rounds }) {
   const world = await ready;
   if (band !== undefined) {
     const beside = await Federation.begin(world, state, 1), rows = [];
-    for (let t = 0; t < rounds; t++) rows.push(beside.round().accuracy);
+    for (let t = 0; t < rounds; t++) {
+      const { accuracy, own } = beside.round();
+      rows.push({ accuracy, own });
+    }
     if (game) beside.shared.y.set(game.y); // labels are shared: give the present run its own
     return postMessage({ band, rows });
   }
