@@ -16,6 +16,7 @@ How the last three train (`Fit`), where FedLAW, whose baselines they are, differ
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Literal
 
@@ -49,6 +50,7 @@ _FIT = 0  # what a key is for
 RATES = {"sgd": 0.08, "adam": 0.001}
 
 
+@cache  # so that servers that are made alike are equal
 def with_proxy(name: str) -> Callable[[Tree, ServerView], ServerState]:
     """The beginning of a server that cannot do without data of its own."""
 
