@@ -1,7 +1,9 @@
-"""States of the playground to try, as far as they go together."""
+"""States of the playground to try, as far as they go together, and own choices."""
 
 import random
+from dataclasses import dataclass
 
+import fedlab_core as fl
 from fedlab_book.playground import state as can
 
 
@@ -20,3 +22,23 @@ def drawn(many: int, seed: int = 0) -> list[can.State]:
         if not can.refused(state):
             found.append(state)
     return found
+
+
+@dataclass(frozen=True)
+class BySizeRoot:
+    """Written here and nowhere in the core."""
+
+    name: str = "root of size"
+    scalars: int = 0
+
+    def __call__(self, members):
+        root = members.sizes.double().sqrt()
+        return root / root.sum()
+
+
+def halved(now):
+    """A server that goes half of the way."""
+    done = fl.fedavg().server.step(now)
+    begin = now.before.begin
+    model = {n: begin[n] + (w - begin[n]) / 2 for n, w in done.model.items()}
+    return fl.ServerState(model)

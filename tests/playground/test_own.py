@@ -1,7 +1,7 @@
 """A reader's own method in the playground: what the page calls it, and what it runs."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -12,29 +12,9 @@ from fedlab_book.playground import state as can
 from fedlab_book.playground.own import MINE, chosen, playground
 from fedlab_core.errors import InputError
 from fedlab_core.tracing import shown
-from tests.playground.states import one_by_one
+from tests.playground.states import BySizeRoot, halved, one_by_one
 
 TEN = [0] * 10
-
-
-@dataclass(frozen=True)
-class BySizeRoot:
-    """Written here and nowhere in the core."""
-
-    name: str = "root of size"
-    scalars: int = 0
-
-    def __call__(self, members):
-        root = members.sizes.double().sqrt()
-        return root / root.sum()
-
-
-def halved(now):
-    """A server that goes half of the way."""
-    done = fl.fedavg().server.step(now)
-    begin = now.before.begin
-    model = {n: begin[n] + (w - begin[n]) / 2 for n, w in done.model.items()}
-    return fl.ServerState(model)
 
 
 ROOT = fl.fedavg(weigh=BySizeRoot(), name="Root")

@@ -1,7 +1,6 @@
 """The playground away from its page: in chapters, and with a method of one's own."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 import fedlab_core as fl
 from fedlab_book.playground import export, own
 from fedlab_book.playground import state as can
+from tests.playground.states import BySizeRoot, halved
 from tests.site.checks import AXE
 from tools.visit import PHONE, not_accessible, opened
 
@@ -85,26 +85,6 @@ def test_every_chapter_leads_to_a_state_of_the_playground(site: Path, chapter):
 
 
 # -- a method of the reader's own --------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BySizeRoot:
-    """Written here and nowhere in the core."""
-
-    name: str = "root of size"
-    scalars: int = 0
-
-    def __call__(self, members):
-        root = members.sizes.double().sqrt()
-        return root / root.sum()
-
-
-def halved(now):
-    """A server that goes half of the way."""
-    done = fl.fedavg().server.step(now)
-    begin = now.before.begin
-    model = {n: begin[n] + (w - begin[n]) / 2 for n, w in done.model.items()}
-    return fl.ServerState(model)
 
 
 TRAINING = fl.Training(lr=0.1, epochs=5, batch_size=can.BATCH)
