@@ -380,6 +380,15 @@ def test_a_story_sets_everything(page, preset):
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_focused()
     now = page.evaluate("document.querySelector('[data-playground]').playground.state")
     assert now == can.parsed(preset.state)
+    story = page.locator(".pg-story")
+    expect(story).to_contain_text(preset.look)
+    own = page.get_by_role("radio", name="own letters", exact=True)
+    expect(own).to_be_checked(checked=preset.what == "own")
+    story.get_by_role("link").click()
+    now = page.evaluate("document.querySelector('[data-playground]').playground.state")
+    assert now == can.parsed(preset.beside)
+    expect(story.get_by_role("link")).to_contain_text(f"Back to: {preset.title}")
+    page.go_back()
     press(page, "One round")
     rounds_played(page, 1)
     page.go_back()
@@ -460,3 +469,25 @@ def test_the_exported_rules_say_nothing_twice(site: Path):
     rules = json.loads((site / FOLDER / "data" / "rules.json").read_text())
     texts = [json.dumps(p, sort_keys=True) for p in rules["programs"]]
     assert len(set(texts)) == len(texts) > 50
+
+
+def test_five_seeds_can_be_left_alone(page):
+    """Something else is chosen before they are over: they can be asked for again."""
+    press(page, "Five seeds")
+    row_of(page, "rule").get_by_text("FedProx").click()
+    expect(page.get_by_role("button", name="Five seeds", exact=True)).to_be_enabled()
+
+
+def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
+    page.goto(f"{address}/{PLACE}?alpha=0.07&rule=fedprox&foo=bar")
+    said = page.locator(".pg-story")
+    expect(said).to_contain_text("Not known, and left as usual: alpha=0.07, foo=bar.")
+    expect(row_of(page, "rule").get_by_label("FedProx")).to_be_checked()
+
+
+def test_numbers_that_are_none_are_read_as_pytorch_reads_them(engine):
+    """A tie so strong that some clients' models are lost in the first round."""
+    state = can.parsed("rule=pfedme&pfedme.lam=15&lr=0.5&epochs=12")
+    (page,), (core,) = in_the_page(engine, state, 1)["rows"], in_the_core(state, 1).rows
+    assert core["train_loss"] != core["train_loss"] and not page["finite"]
+    assert page["accuracy"] == pytest.approx(core["accuracy"], abs=0.01)

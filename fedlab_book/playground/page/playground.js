@@ -68,7 +68,10 @@ class Playground {
       this.state = this.usual();
       this.take(this.options.state ?? location.search);
       this.build();
-      if (this.alone) this.listen();
+      if (this.alone) {
+        this.aim();
+        this.listen();
+      }
       return this.fresh();
     }
     if (band !== undefined) return this.banded(band, rows);
@@ -207,9 +210,6 @@ class Playground {
       if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       this.told_ = link.dataset.title ?? link.closest("li").dataset.title;
-      const li = [...document.querySelectorAll(".pg-presets li")].find((one) => one.dataset.title === this.told_);
-      this.measure = li?.dataset.measure ?? "accuracy";
-      for (const input of this.root.querySelectorAll(`[name=${this.id}-measure]`)) input.checked = input.value === this.measure;
       history.pushState(null, "", link.href);
       this.arrive();
       this.story.scrollIntoView();
@@ -220,7 +220,16 @@ class Playground {
   arrive() {
     this.play(false);
     this.take(location.search);
+    this.aim();
     this.fresh();
+  }
+
+  // The curve is of the letters that the story on show is about.
+  aim() {
+    const on = [...document.querySelectorAll(".pg-presets li")].filter((li) => [...li.querySelectorAll("a")].some((a) => a.search.slice(1) === this.address));
+    const story = on.find((li) => li.dataset.title === this.told_) ?? on[0];
+    this.measure = story?.dataset.measure ?? "accuracy";
+    for (const input of this.root.querySelectorAll(`[name=${this.id}-measure]`)) input.checked = input.value === this.measure;
   }
 
   choose(name, value) {
@@ -389,7 +398,7 @@ class Playground {
     const learnt = last?.learnt.length > 0;
     label(learnt ? 181 : 188, "weight", ...(learnt ? ["learnt"] : []), "— by size");
     this.learnt.textContent = learnt ? this.gammas(last.learnt) : "";
-    label(268, "accuracy on", "its letters");
+    label(268, "accuracy", "its letters");
     const homes = this.run.homes ?? counts.map(() => 0), weights = counts.map((_, k) => last?.clients[k].weight);
     const shares = sizes.map((size, k) => size / sizes.reduce((sum, m, j) => sum + (homes[j] === homes[k] ? m : 0), 0));
     const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
