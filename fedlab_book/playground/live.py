@@ -55,7 +55,7 @@ def live(
     options["pictures"] = [*pictures]
     still = framed(svg(played(chosen, rounds, pictures), alt))
     if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
-        return Page(kept(), options, still)
+        return Page(kept, options, still)
     said = html.escape(json.dumps(options))
     return HTML(f'<div data-playground="{said}">{still}</div>')
 

@@ -36,6 +36,13 @@ def playground(method: Method) -> Page:
     _require_playable(method)
     method = _with(method, batch_size=can.BATCH)
     stands = chosen(method)
+    _trace(method, stands, _nothing_yet())  # to be refused now, and not when it shows
+    address = "&".join(f"{name}={at}" for name, at in stands.items())
+    return Page(lambda: _put(method, stands), {"state": address, "full": True})
+
+
+def _put(method: Method, stands: can.State) -> dict[str, bytes]:
+    """What the page asks for, with what is the method's own in it."""
     data = kept()
     rules, task = (json.loads(data[f"{n}.json"]) for n in ("rules", "task"))
     _trace(method, stands, rules)
@@ -44,9 +51,12 @@ def playground(method: Method) -> Page:
         taken = name in task["choices"][row].values()
         task["choices"][row][MINE] = f"{name}, yours" if taken else name
         task["refused"] |= _refused(method, stands, row)
-    data |= {"rules.json": text(rules).encode(), "task.json": text(task).encode()}
-    address = "&".join(f"{name}={at}" for name, at in stands.items())
-    return Page(data, {"state": address, "full": True})
+    rest = {"rules.json": text(rules).encode(), "task.json": text(task).encode()}
+    return data | rest
+
+
+def _nothing_yet() -> dict[str, Any]:
+    return {"programs": [], **{row: {} for row in _ROWS}}
 
 
 def _require_playable(method: Method) -> None:

@@ -12,8 +12,8 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 
 import wasmtime
@@ -62,8 +62,15 @@ _FRAME = (
 class Page:
     """The playground, to be shown in a notebook or saved as a page of its own."""
 
-    def __init__(self, data: Mapping[str, bytes], options: dict, before: str = ""):
-        self.data, self.options, self.before = data, options, before
+    def __init__(
+        self, make: Callable[[], Mapping[str, bytes]], options: dict, before: str = ""
+    ):
+        self._make, self.options, self.before = make, options, before
+
+    @cached_property
+    def data(self) -> Mapping[str, bytes]:
+        """What the page asks for, by file, once it is to be shown."""
+        return self._make()
 
     def html(self) -> str:
         """The whole page."""
