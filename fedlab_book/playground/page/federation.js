@@ -267,7 +267,8 @@ export class Federation {
     begin.run();
     for (const part of ["known", "found", "buffers"]) fill(step.in, part, named(begin.out, part));
     const key = keyOf(this.state.seed, this.t, loop.who + g), held = [...this.proxy.y.keys()];
-    batches(held, key, loop.epochs, loop.batch).forEach((ids, t) => {
+    const epochs = this.state[`${this.state.server}.server_epochs`] ?? loop.epochs; // those of its slider, if it has one
+    batches(held, key, epochs, loop.batch).forEach((ids, t) => {
       step.in.at.fill(0).set(ids);
       step.in.weight.fill(0).fill(1 / ids.length, 0, ids.length);
       for (const [name, each] of entries(loop.paces)) step.in[`paces.${name}`]?.fill(each[t]);
