@@ -224,11 +224,16 @@ class Playground {
     this.fresh();
   }
 
-  // The curve is of the letters that the story on show is about.
+  // The story on show: the one that was asked for, else one that begins with this state.
+  get tale() {
+    const told = [...document.querySelectorAll(".pg-presets li")].map((li) => ({ li, at: [...li.querySelectorAll("a")].findIndex((a) => a.search.slice(1) === this.address) }));
+    const on = told.filter(({ at }) => at >= 0);
+    return (on.find(({ li }) => li.dataset.title === this.told_) ?? on.find(({ at }) => at === 0) ?? on[0])?.li;
+  }
+
+  // The curve is of the letters that the story is about.
   aim() {
-    const on = [...document.querySelectorAll(".pg-presets li")].filter((li) => [...li.querySelectorAll("a")].some((a) => a.search.slice(1) === this.address));
-    const story = on.find((li) => li.dataset.title === this.told_) ?? on[0];
-    this.measure = story?.dataset.measure ?? "accuracy";
+    this.measure = this.tale?.dataset.measure ?? "accuracy";
     for (const input of this.root.querySelectorAll(`[name=${this.id}-measure]`)) input.checked = input.value === this.measure;
   }
 
@@ -368,12 +373,8 @@ class Playground {
 
   // What a story says stands beside Play while it is on, with the way to its other half.
   showStory() {
-    let story = null;
-    for (const li of document.querySelectorAll(".pg-presets li")) {
-      const links = [...li.querySelectorAll("a")], on = links.some((a) => a.search.slice(1) === this.address);
-      li.toggleAttribute("aria-current", on);
-      if (on && (!story || li.dataset.title === this.told_)) story = { li, links };
-    }
+    const li = this.tale, story = li && { li, links: [...li.querySelectorAll("a")] };
+    for (const one of document.querySelectorAll(".pg-presets li")) one.toggleAttribute("aria-current", one === li);
     this.story.hidden = !story && !this.ignored;
     if (!story) return this.story.replaceChildren(this.ignored ? `Not known, and left as usual: ${this.ignored}.` : "");
     const [first, beside] = story.links, here = first.search.slice(1) === this.address, other = here ? beside : first;
