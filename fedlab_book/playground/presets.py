@@ -177,8 +177,8 @@ PRESETS = (
     ),
     Preset(
         "Shrink, and go on",
-        "The server makes the average 5 % smaller in every round. Slow at first, it "
-        "ends above the plain average after 60 rounds: it forgets what it overlearnt.",
+        "The server makes the average 5 % smaller in every round. Let it "
+        "play to the end: after 60 rounds it stands above the plain average.",
         "server=shrunk&alpha=5&shrunk.gamma=0.95",
         "alpha=5",
         rounds=60,
