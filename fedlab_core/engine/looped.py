@@ -92,9 +92,9 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
     for t in range(steps):
         here, mark = at[t, : real[t]], marks[t]
         move = None if moves is None else moves[t, : real[t]]
-        images = one.augmented(training, task.x[here], mark, move)
+        images = one.augmented(training, one.taken(task.x, here), mark, move)
         images = images.contiguous(memory_format=format)
-        batch = bare(Batch, images, task.y[here], none, mark)
+        batch = bare(Batch, images, one.taken(task.y, here), none, mark)
         loss, buffers, changes = one.value_of(task, live, buffers, batch, given)
         found = torch.autograd.grad(loss, ws, materialize_grads=True)
         grads = dict(zip(names, found, strict=True))

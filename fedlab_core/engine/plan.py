@@ -80,22 +80,16 @@ class Plan:
 def count_steps(clients: Sequence[Client], training: Training) -> Tensor:
     """How many steps each client takes in this round."""
     require(len(clients) > 0, "clients: nobody is there")
-    per_epoch = _batches(_sizes(clients), training)
-    if training.iterations is None:
-        steps = training.epochs * per_epoch
-    else:
-        drawn = _draw(fold(_keys(clients), _ITERATIONS), training.iterations)
-        steps = torch.where(per_epoch > 0, drawn, 0)
-    if training.cap is not None:
-        steps = torch.minimum(steps, _draw(fold(_keys(clients), _CAP), training.cap))
-    return steps
+    return _steps(clients, _sizes(clients), training)
 
 
 def make_plan(
     clients: Sequence[Client], training: Training, device: torch.device | str = "cpu"
 ) -> Plan:
     """The plan of these clients; to be stacked, those with the most steps first."""
-    sizes, keys, steps = _sizes(clients), _keys(clients), count_steps(clients, training)
+    require(len(clients) > 0, "clients: nobody is there")
+    sizes, keys = _sizes(clients), _keys(clients)
+    steps = _steps(clients, sizes, training)
     longest, most = int(steps.max()), int(sizes.max())
     size = min(training.batch_size, -(-most // _WIDTH) * _WIDTH)
     if longest * len(clients) * size > MOST_PLACES:
@@ -107,7 +101,8 @@ def make_plan(
     t = torch.arange(longest)[:, None]
     left = sizes - t % per_epoch * training.batch_size  # of the epoch, before step t
     real = torch.where(t < steps, left.clamp(max=training.batch_size), 0)
-    at = _shuffled(clients, fold(keys, _ORDER), steps, training, size, device)
+    own = torch.cat([c.indices for c in clients])
+    at = _shuffled(own, sizes, fold(keys, _ORDER), steps, training, size, device)
     lr, lr_sum = _rates(clients, training, steps, longest)
     return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
 
@@ -133,6 +128,18 @@ def _keys(clients: Sequence[Client]) -> Tensor:
     return keys_of(torch.tensor([c.key for c in clients]))
 
 
+def _steps(clients: Sequence[Client], sizes: Tensor, training: Training) -> Tensor:
+    per_epoch = _batches(sizes, training)
+    if training.iterations is None:
+        steps = training.epochs * per_epoch
+    else:
+        drawn = _draw(fold(_keys(clients), _ITERATIONS), training.iterations)
+        steps = torch.where(per_epoch > 0, drawn, 0)
+    if training.cap is not None:
+        steps = torch.minimum(steps, _draw(fold(_keys(clients), _CAP), training.cap))
+    return steps
+
+
 def _batches(sizes: Tensor, training: Training) -> Tensor:
     whole, rest = sizes // training.batch_size, sizes % training.batch_size
     return whole + ((rest > 0) & (not training.drop_last))
@@ -144,7 +151,8 @@ def _draw(keys: Tensor, between: Range) -> Tensor:
 
 
 def _shuffled(
-    clients: Sequence[Client],
+    samples: Tensor,
+    sizes: Tensor,
     keys: Tensor,
     steps: Tensor,
     training: Training,
@@ -156,29 +164,31 @@ def _shuffled(
     An epoch of a client is a stretch of one long list; one sort, by numbers drawn from
     the epoch's key, shuffles every stretch within itself.
     """
-    sizes, batch = _sizes(clients), training.batch_size
+    clients, batch = len(sizes), training.batch_size
     per_epoch = _batches(sizes, training)
     epochs = -(-steps // per_epoch.clamp(min=1))
-    whose = torch.arange(len(clients)).repeat_interleave(epochs)
+    whose = torch.arange(clients).repeat_interleave(epochs)
     epoch, length = _count_up(epochs), sizes[whose]
     done = epoch * per_epoch[whose]  # steps before the stretch
     kept = torch.minimum(per_epoch[whose], steps[whose] - done) * batch
     begins, first = length.cumsum(0) - length, (sizes.cumsum(0) - sizes)[whose]
-    rows = torch.stack([fold(keys[whose], epoch), begins, first, done, whose, kept])
+    rows = (fold(keys[whose], epoch), begins, first, done, whose, kept)
+    table = torch.stack(rows, dim=1)  # a row a stretch: what is gathered lies together
     total, number = int(length.sum()), torch.arange(len(whose))
     longest = int(steps.max())
 
-    rows, number, length = (v.to(device) for v in (rows, number, length))
+    table, number, length = (v.to(device) for v in (table, number, length))
     stretch = number.repeat_interleave(length, output_size=total)
-    key, begin, first, done, whose, kept = rows[:, stretch]
+    key, begin, first, done, whose, kept = table.index_select(0, stretch).unbind(1)
     rank = torch.arange(total, device=device) - begin
     drawn = bits_at(key, rank) >> 24 & 2**40 - 1
     order = (stretch << 40 | drawn).argsort(stable=True)
-    sample = torch.cat([c.indices for c in clients]).to(device)[first + rank[order]]
-    place = ((done + rank // batch) * len(clients) + whose) * size + rank % batch
-    at = sample.new_zeros(longest * len(clients) * size + 1)
-    at[torch.where(rank < kept, place, len(at) - 1)] = sample  # left out: to the end
-    return at[:-1].view(longest, len(clients), size)
+    taken = first + rank.index_select(0, order)
+    sample = samples.to(device).index_select(0, taken)
+    place = ((done + rank // batch) * clients + whose) * size + rank % batch
+    at = sample.new_zeros(longest * clients * size + 1)
+    at.scatter_(0, torch.where(rank < kept, place, len(at) - 1), sample)  # rest: last
+    return at[:-1].view(longest, clients, size)
 
 
 def _count_up(lengths: Tensor) -> Tensor:

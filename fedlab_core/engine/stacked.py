@@ -6,7 +6,6 @@ the steps are called one by one, each on exactly the clients that have steps lef
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,7 +31,6 @@ class StackedCohort:
 
     def __init__(self, task: one.Task, flat: bool = False):
         self.task, self.x, self.training = task, task.x, task.training
-        self.value = torch.vmap(partial(_value, task))
         self.flat = flat
         self.trees: dict[str, Tree] = {}
         self.tables: Tree = {}
@@ -102,8 +100,8 @@ class StackedCohort:
             if name not in _ONCE
         }
         at, weight, marks = now["at"], now["weight"], now["marks"]
-        x = one.augmented(training, self.x[at], marks, now.get("drawn"))
-        y = self.task.y[at]
+        x = one.augmented(training, one.taken(self.x, at), marks, now.get("drawn"))
+        y = one.taken(self.task.y, at)
         first = {
             name: {key: v[:n] for key, v in tree.items()}
             for name, tree in self.trees.items()
@@ -111,8 +109,8 @@ class StackedCohort:
         params = with_grad(first["params"])
         given = bare(ClientInput, first["start"], first["own"], first["broadcast"])
         with torch.enable_grad():
-            loss, (buffers, changes) = self.value(
-                params, first["buffers"], (x, y, weight, marks), vars(given)
+            loss, (buffers, changes) = _values(
+                self.task, params, first["buffers"], (x, y, weight, marks), given
             )
             grads = gradient(loss.sum(), params)
         active = t < tables["steps"][:n] if gated else None
@@ -149,8 +147,18 @@ class StackedCohort:
         return params | buffers, state, upload, loss
 
 
-def _value(task: one.Task, params: Tree, buffers: Tree, batch, given):
-    """One client's loss, and what its mini-batch changed besides."""
-    here, given = bare(Batch, *batch), bare(ClientInput, *given.values())
-    loss, new, changes = one.value_of(task, params, buffers, here, given)
-    return loss, ({n: b for n, b in new.items() if b is not buffers[n]}, changes)
+def _values(task: one.Task, params: Tree, buffers: Tree, batch, given: ClientInput):
+    """Each client's loss, and what its mini-batch changed besides.
+
+    `vmap` is handed one flat row of tensors: it takes trees apart more slowly.
+    """
+    trees = (params, buffers, given.start, given.state, given.broadcast)
+
+    def value(x, y, weight, key, *rest: Tensor):
+        tensors = iter(rest)
+        own, old, *told = ({n: next(tensors) for n in tree} for tree in trees)
+        here, mine = bare(Batch, x, y, weight, key), bare(ClientInput, *told)
+        loss, new, changes = one.value_of(task, own, old, here, mine)
+        return loss, ({n: b for n, b in new.items() if b is not old[n]}, changes)
+
+    return torch.vmap(value)(*batch, *(v for tree in trees for v in tree.values()))

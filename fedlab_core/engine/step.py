@@ -170,6 +170,11 @@ def value_of(
     return number, bound.buffers, {n: x.detach() for n, x in changes.items()}
 
 
+def taken(x: Tensor, at: Tensor) -> Tensor:
+    """x[at], in a third of the time."""
+    return x.index_select(0, at.flatten()).view(*at.shape, *x.shape[1:])
+
+
 def drawn(training: Training, marks: Tensor, size: int) -> Tree:
     """What augmentation draws for all steps at once, if it can be asked before."""
     draw = getattr(training.augment, "drawn", None)
