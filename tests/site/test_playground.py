@@ -1,243 +1,21 @@
-"""The playground in the browser: the core's numbers, by hand and by keys."""
+"""The playground's page: by hand and by keys."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-import fedlab_core as fl
 from fedlab_book.playground import state as can
-from fedlab_book.playground.presets import PRESETS, counted, left, own_accuracy
-from tests.playground.states import drawn, one_by_one
+from fedlab_book.playground.presets import PRESETS
+from tests.playground.states import drawn
 from tests.site.checks import AXE
+from tests.site.playing import FOLDER, PLACE, in_the_core
 from tools.browser import compressed
 from tools.visit import PHONE, Visit, not_accessible, opened
 
 pytestmark = pytest.mark.browser
 
-PLACE = "book/playground.html"
-FOLDER = "_static/playground"
-ROUNDS = 5
-# Steps within steps: a unit of the network at its edge tips, and the runs part.
-ONE_EPOCH = {"epochs": 1.0}
-CLOSE = 1e-5
-LETTER = 0.0021  # of 500 letters one that is read otherwise
-# Rounds of a state in the page's engine, with the first models and the last.
-_PLAY = """async ([place, state, rounds, fast]) => {
-    const { Federation, load } = await import(`${place}/federation.js`);
-    const worlds = globalThis.worlds ??= {};
-    worlds[fast] ??= await load({ fast });
-    const game = await Federation.begin(worlds[fast], state);
-    const rows = [], from = performance.now();
-    while (rows.length < rounds) rows.push(game.round());
-    const numbers = (model) => Object.entries(model).map(([n, v]) => [n, [...v]]);
-    return {
-        rows, seconds: (performance.now() - from) / 1000,
-        models: game.model.map((model) => Object.fromEntries(numbers(model))),
-    };
-}"""
 _ROWS = "document.querySelector('[data-playground]').playground.run.rows"
-
-
-@pytest.fixture(scope="module")
-def engine(browser: Browser, address: str) -> Iterator[Page]:
-    """A bare page of the site in which the playground's engine can be asked."""
-    page = browser.new_page()
-    page.goto(f"{address}/robots.txt")
-    page.set_default_timeout(60_000)
-    yield page
-    page.close()
-
-
-def in_the_page(engine: Page, state: can.State, rounds: int = ROUNDS, fast=True) -> Any:
-    return engine.evaluate(_PLAY, [f"/{FOLDER}", state, rounds, fast])
-
-
-def in_the_core(
-    state: can.State, rounds: int = ROUNDS, nudge: int | None = None, **how: Any
-) -> fl.History:
-    """The state's run; nudged, every pixel is the next float32 up or down."""
-    world = can.world_of(state)
-    if nudge is not None:
-        sides = torch.randn(
-            world.x.shape, generator=torch.Generator().manual_seed(nudge)
-        )
-        world = replace(world, x=world.x.nextafter(sides * torch.inf))
-    return fl.federate(
-        world,
-        can.method_of(state, can.group_of(state)),
-        rounds,
-        seed=int(state["seed"]),
-        participants=can.present(state),
-        progress=False,
-        **how,
-    )
-
-
-def apart(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
-    """How far two models are from each other, as a part of the second's length."""
-    return max(
-        float((a[n] - v).norm() / v.norm().clamp(min=1e-9)) for n, v in b.items()
-    )
-
-
-def models_of(played: Any, like: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The page's models, stacked as the core's are."""
-    rows = {n: [torch.tensor(m[n]) for m in played["models"]] for n in like}
-    return {n: torch.stack(rows[n]).view_as(v) for n, v in like.items()}
-
-
-def one_unit_tips(engine: Page, state: can.State) -> bool:
-    """In the first round that ends apart, nearly all units of the network are equal.
-
-    A unit that stands at zero is on in one run and off in the other; from then on its
-    weights differ, and, rounds later, those of all.
-    """
-    for rounds in range(1, ROUNDS + 1):
-        core = in_the_core(state, rounds).states
-        page = models_of(in_the_page(engine, state, rounds), core)
-        if apart(page, core) > CLOSE:
-            name = next(iter(core))
-            unit = (page[name] - core[name]).norm(dim=-1) / core[name].norm(dim=-1)
-            return bool((unit <= CLOSE).float().mean() > 0.9)
-    return True
-
-
-def check_equal(engine: Page, state: can.State, fast: bool = True) -> None:
-    played = in_the_page(engine, state, fast=fast)
-    core = in_the_core(state)
-    gap = apart(models_of(played, core.states), core.states)
-    rows = list(zip(played["rows"], core.rows, strict=True))
-    off = max(abs(mine["accuracy"] - theirs["accuracy"]) for mine, theirs in rows)
-    assert all(
-        mine["loss"] == pytest.approx(theirs["train_loss"], rel=1e-3)
-        for mine, theirs in rows
-    )
-    if (gap <= CLOSE and off <= LETTER) or (
-        gap > CLOSE and one_unit_tips(engine, state)
-    ):
-        return
-    others = [in_the_core(state, nudge=n) for n in range(4)]
-    both = [(a, b) for o in others for a, b in zip(o.rows, core.rows, strict=True)]
-    parted = max(abs(a["accuracy"] - b["accuracy"]) for a, b in both)
-    assert gap <= max(CLOSE, 3 * max(apart(o.states, core.states) for o in others))
-    assert off <= max(LETTER, 3 * parted)
-
-
-@pytest.mark.parametrize("state", one_by_one("rule"), ids=can.said)
-def test_every_rule_has_the_cores_numbers(engine, state):
-    tips = {"rule": state["rule"], **ONE_EPOCH} if state["rule"] == "pfedme" else {}
-    check_equal(engine, state | tips)
-
-
-@pytest.mark.parametrize(
-    "state", one_by_one("weigh", "server", "groups", "personal", "split"), ids=can.said
-)
-def test_every_other_choice_has_the_cores_numbers(engine, state):
-    check_equal(engine, state)
-
-
-@pytest.mark.parametrize("knob", can.KNOBS)
-def test_every_number_reaches_the_page(engine, knob):
-    """At its smallest and its largest."""
-    ((choice, (name,)),) = can.KNOBS[knob].of.items()
-    for stop in (can.KNOBS[knob].stops[0], can.KNOBS[knob].stops[-1]):
-        tips = ONE_EPOCH if name == "pfedme" else {}
-        check_equal(engine, {**can.USUAL, choice: name, knob: stop, **tips})
-
-
-@pytest.mark.parametrize("personal", ["finetune", "ditto"])
-@pytest.mark.parametrize("rule", can.CHOICES["rule"])
-def test_own_models_train_as_their_rule_does(engine, rule, personal):
-    """Some rules bring a decay or a bound of their own, own models go by it, too."""
-    state = {**can.USUAL, "rule": rule, "personal": personal, **ONE_EPOCH}
-    if can.refused(state):
-        return
-    rows = in_the_page(engine, state, 2)["rows"]
-    core = in_the_core(state, 2, observe=lambda now: {"own": own_accuracy(now)})
-    assert rows[-1]["own"] == pytest.approx(core.rows[-1]["own"], abs=0.003)
-
-
-def calm(state: can.State) -> can.State:
-    """With steps that are neither so large nor so many that a rounding parts two runs.
-
-    Beyond them the core's two engines part as far from each other as from the page.
-    """
-    most = {"lr": 0.1, "epochs": 5}
-    return state | {n: min(float(state[n]), v) for n, v in most.items()}
-
-
-@pytest.mark.parametrize("state", [*map(calm, drawn(20))], ids=can.said)
-def test_mixes_have_the_cores_numbers(engine, state):
-    check_equal(engine, state)
-
-
-def test_without_fast_loops_the_numbers_are_the_same(browser, address):
-    page = browser.new_page()
-    page.goto(f"{address}/robots.txt")
-    for state in one_by_one("rule")[:3]:
-        check_equal(page, state, fast=False)
-    page.close()
-
-
-def test_the_pictures_show_the_cores_numbers(engine):
-    """Accuracy on own letters, and how much of the ways is left."""
-    learnt = "server=fedlaw&split=wrong&groups=two"
-    kinds = "split=kinds&clients=8&groups=fedcollab"
-    for text in ("alpha=0.1", kinds, "present=0.5", learnt):
-        state = can.parsed(text)
-        rows = in_the_page(engine, state)["rows"]
-        core = in_the_core(
-            state, observe=lambda now: {"own": own_accuracy(now), "left": left(now)}
-        ).rows
-        for mine, theirs in zip(rows, core, strict=True):
-            assert mine["own"] == pytest.approx(theirs["own"], abs=0.003)
-            assert mine["plane"]["left"] == pytest.approx(theirs["left"], abs=1e-4)
-
-
-@pytest.mark.parametrize("text", ["split=wrong", "groups=two&present=0.5&alpha=0.1"])
-def test_what_a_server_learns_is_what_the_core_learns(engine, text):
-    """Its weights, which are drawn as those that count, and its gamma."""
-    state = can.parsed(f"server=fedlaw&{text}")
-
-    def observe(now) -> dict[str, Any]:
-        pairs = zip(now.ids, (now.group_of[k] for k in now.ids), strict=True)
-        rows, gamma = [list(map(float, w)) for w in counted(now)], {}
-        weights = {k: rows[g].pop(0) for k, g in pairs}
-        for g in {now.group_of[k] for k in now.ids}:
-            gamma[g] = now.servers[g].metrics["gamma"]
-        return {"weights": weights, "gammas": gamma}
-
-    rows = in_the_page(engine, state)["rows"]
-    for mine, theirs in zip(
-        rows, in_the_core(state, observe=observe).rows, strict=True
-    ):
-        drawn_ = {
-            k: c["weight"] for k, c in enumerate(mine["clients"]) if "weight" in c
-        }
-        assert drawn_ == pytest.approx(theirs["weights"], abs=1e-5)
-        learnt = {found["g"]: found["gamma"] for found in mine["learnt"]}
-        assert learnt == pytest.approx(theirs["gammas"], abs=1e-5)
-
-
-def test_a_server_that_only_averages_has_learnt_nothing(engine):
-    (row,) = in_the_page(engine, can.USUAL, 1)["rows"]
-    assert row["learnt"] == []
-
-
-def test_ten_rounds_a_second(engine):
-    """FedAvg with ten clients of five epochs; the fastest of some stretches."""
-    in_the_page(engine, can.USUAL, 3)
-    best = min(in_the_page(engine, can.USUAL, 10)["seconds"] for _ in range(5))
-    assert 10 / best >= 10, f"{10 / best:.1f} rounds a second"
-
-
-# -- the page ---------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -465,12 +243,6 @@ def test_a_script_that_cannot_be_fetched_is_said(browser, address):
     page.close()
 
 
-def test_the_exported_rules_say_nothing_twice(site: Path):
-    rules = json.loads((site / FOLDER / "data" / "rules.json").read_text())
-    texts = [json.dumps(p, sort_keys=True) for p in rules["programs"]]
-    assert len(set(texts)) == len(texts) > 50
-
-
 def test_five_seeds_can_be_left_alone(page):
     """Something else is chosen before they are over: they can be asked for again."""
     press(page, "Five seeds")
@@ -483,11 +255,3 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
     said = page.locator(".pg-story")
     expect(said).to_contain_text("Not known, and left as usual: alpha=0.07, foo=bar.")
     expect(row_of(page, "rule").get_by_label("FedProx")).to_be_checked()
-
-
-def test_numbers_that_are_none_are_read_as_pytorch_reads_them(engine):
-    """A tie so strong that some clients' models are lost in the first round."""
-    state = can.parsed("rule=pfedme&pfedme.lam=15&lr=0.5&epochs=12")
-    (page,), (core,) = in_the_page(engine, state, 1)["rows"], in_the_core(state, 1).rows
-    assert core["train_loss"] != core["train_loss"] and not page["finite"]
-    assert page["accuracy"] == pytest.approx(core["accuracy"], abs=0.01)

@@ -1,0 +1,137 @@
+"""The playground's engine in the browser has the core's numbers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from fedlab_book.playground import state as can
+from fedlab_book.playground.presets import counted, left, own_accuracy
+from tests.playground.states import drawn, one_by_one
+from tests.site.playing import FOLDER, check_equal, in_the_core, in_the_page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def engine(browser: Browser, address: str) -> Iterator[Page]:
+    """A bare page of the site in which the playground's engine can be asked."""
+    page = browser.new_page()
+    page.goto(f"{address}/robots.txt")
+    page.set_default_timeout(60_000)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("state", one_by_one("rule"), ids=can.said)
+def test_every_rule_has_the_cores_numbers(engine, state):
+    check_equal(engine, state)
+
+
+@pytest.mark.parametrize(
+    "state", one_by_one("weigh", "server", "groups", "personal", "split"), ids=can.said
+)
+def test_every_other_choice_has_the_cores_numbers(engine, state):
+    check_equal(engine, state)
+
+
+@pytest.mark.parametrize("knob", can.KNOBS)
+def test_every_number_reaches_the_page(engine, knob):
+    """At its smallest and its largest."""
+    ((choice, (name,)),) = can.KNOBS[knob].of.items()
+    for stop in (can.KNOBS[knob].stops[0], can.KNOBS[knob].stops[-1]):
+        check_equal(engine, {**can.USUAL, choice: name, knob: stop})
+
+
+@pytest.mark.parametrize("personal", ["finetune", "ditto"])
+@pytest.mark.parametrize("rule", can.CHOICES["rule"])
+def test_own_models_train_as_their_rule_does(engine, rule, personal):
+    """Some rules bring a decay or a bound of their own, own models go by it, too."""
+    state = {**can.USUAL, "rule": rule, "personal": personal, "epochs": 1.0}
+    if can.refused(state):
+        return
+    rows = in_the_page(engine, state, 2)["rows"]
+    core = in_the_core(state, 2, observe=lambda now: {"own": own_accuracy(now)})
+    assert rows[-1]["own"] == pytest.approx(core.rows[-1]["own"], abs=0.003)
+
+
+@pytest.mark.parametrize("state", drawn(20), ids=can.said)
+def test_mixes_have_the_cores_numbers(engine, state):
+    check_equal(engine, state)
+
+
+def test_without_fast_loops_the_numbers_are_the_same(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/robots.txt")
+    for state in one_by_one("rule")[:3]:
+        check_equal(page, state, fast=False)
+    page.close()
+
+
+def test_the_pictures_show_the_cores_numbers(engine):
+    """Accuracy on own letters, and how much of the ways is left."""
+    learnt = "server=fedlaw&split=wrong&groups=two"
+    kinds = "split=kinds&clients=8&groups=fedcollab"
+    for text in ("alpha=0.1", kinds, "present=0.5", learnt):
+        state = can.parsed(text)
+        rows = in_the_page(engine, state)["rows"]
+        core = in_the_core(
+            state, observe=lambda now: {"own": own_accuracy(now), "left": left(now)}
+        ).rows
+        for mine, theirs in zip(rows, core, strict=True):
+            assert mine["own"] == pytest.approx(theirs["own"], abs=0.003)
+            assert mine["plane"]["left"] == pytest.approx(theirs["left"], abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["split=wrong", "groups=two&present=0.5&alpha=0.1"])
+def test_what_a_server_learns_is_what_the_core_learns(engine, text):
+    """Its weights, which are drawn as those that count, and its gamma."""
+    state = can.parsed(f"server=fedlaw&{text}")
+
+    def observe(now) -> dict[str, Any]:
+        pairs = zip(now.ids, (now.group_of[k] for k in now.ids), strict=True)
+        rows, gamma = [list(map(float, w)) for w in counted(now)], {}
+        weights = {k: rows[g].pop(0) for k, g in pairs}
+        for g in {now.group_of[k] for k in now.ids}:
+            gamma[g] = now.servers[g].metrics["gamma"]
+        return {"weights": weights, "gammas": gamma}
+
+    rows = in_the_page(engine, state)["rows"]
+    for mine, theirs in zip(
+        rows, in_the_core(state, observe=observe).rows, strict=True
+    ):
+        drawn_ = {
+            k: c["weight"] for k, c in enumerate(mine["clients"]) if "weight" in c
+        }
+        assert drawn_ == pytest.approx(theirs["weights"], abs=1e-5)
+        learnt = {found["g"]: found["gamma"] for found in mine["learnt"]}
+        assert learnt == pytest.approx(theirs["gammas"], abs=1e-5)
+
+
+def test_a_server_that_only_averages_has_learnt_nothing(engine):
+    (row,) = in_the_page(engine, can.USUAL, 1)["rows"]
+    assert row["learnt"] == []
+
+
+def test_ten_rounds_a_second(engine):
+    """FedAvg with ten clients of five epochs; the fastest of some stretches."""
+    in_the_page(engine, can.USUAL, 3)
+    best = min(in_the_page(engine, can.USUAL, 10)["seconds"] for _ in range(5))
+    assert 10 / best >= 10, f"{10 / best:.1f} rounds a second"
+
+
+def test_the_exported_rules_say_nothing_twice(site: Path):
+    rules = json.loads((site / FOLDER / "data" / "rules.json").read_text())
+    texts = [json.dumps(p, sort_keys=True) for p in rules["programs"]]
+    assert len(set(texts)) == len(texts) > 50
+
+
+def test_numbers_that_are_none_are_read_as_pytorch_reads_them(engine):
+    """A tie so strong that some clients' models are lost in the first round."""
+    state = can.parsed("rule=pfedme&pfedme.lam=15&lr=0.5&epochs=12")
+    (page,), (core,) = in_the_page(engine, state, 1)["rows"], in_the_core(state, 1).rows
+    assert core["train_loss"] != core["train_loss"] and not page["finite"]
+    assert page["accuracy"] == pytest.approx(core["accuracy"], abs=0.01)
