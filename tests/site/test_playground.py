@@ -103,6 +103,7 @@ def test_what_does_not_go_together_cannot_be_chosen(page):
     assert values
     said = off.first.locator("..").get_attribute("title")
     assert said == can.refused({**can.USUAL, "rule": values[0], "server": "fednova"})
+    expect(row_of(page, "rule")).to_contain_text("does not go with FedNova")
 
 
 def test_learnt_weights_are_marked_and_gamma_is_said(page):
@@ -129,8 +130,31 @@ def test_earlier_runs_are_kept_beside_and_can_be_forgotten(page):
     rounds_played(page, 1)
     expect(page.locator(".pg-runs li")).to_have_count(2)
     assert page.locator("path.run").count() == 2
-    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget").press("Enter")
     expect(page.locator(".pg-runs li")).to_have_count(1)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_focused()
+
+
+def test_a_run_that_has_no_room_any_more_is_told(page):
+    for name in list(can.CHOICES["rule"])[:7]:
+        row_of(page, "rule").locator(f"[value='{name}']").check(force=True)
+        press(page, "One round")
+        rounds_played(page, 1)
+    runs = page.locator(".pg-runs li")
+    expect(runs).to_have_count(7)
+    expect(runs.last).to_contain_text("the oldest is gone, SGD")
+
+
+def test_a_keyboard_is_at_the_first_choice_in_a_few_steps(page):
+    """By the link at the top of every page that skips its menus."""
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.hash") == "#main-content"
+    page.keyboard.press("Enter")
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.pg input')"):
+            return
+    raise AssertionError(page.evaluate("document.activeElement.outerHTML"))
 
 
 def test_five_seeds_make_a_band_of_the_cores_numbers(page):

@@ -4,7 +4,7 @@ import { division, splitName } from "./federation.js";
 import { get, startWorker } from "./files.js";
 
 const CLASSES = ["#306cc0", "#d87854", "#3c7818", "#e4609c", "#6048fc", "#3c9ccc", "#e40000", "#c00c9c", "#6c84fc", "#b4546c"];
-const RUNS = ["#306cc0", "#d87854", "#3c7818", "#c00c9c", "#3c9ccc", "#e40000"];
+const RUNS = ["#00897b", "#a87000", "#9e5cb0", "#c05a40", "#607890", "#7a7a00"]; // no letter's
 const ROWS = {
   split: "Letters are dealt", rule: "Each client trains by", weigh: "It counts by",
   server: "The server", groups: "Averaged with", personal: "For itself, it does",
@@ -32,6 +32,8 @@ function sized(svg) {
 }
 const percent = (v) => `${(100 * v).toFixed(1)} %`;
 const swatch = (colour) => make("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, make("rect", { width: 10, height: 10, rx: 2, fill: colour }));
+const stroke = (colour) => make("svg", { viewBox: "0 0 18 10", class: "stroke", "aria-hidden": "true" },
+  make("line", { x1: 0, x2: 12, y1: 5, y2: 5, stroke: colour, "stroke-width": 3 }), make("circle", { cx: 13, cy: 5, r: 4, fill: colour }));
 const entries = Object.entries;
 
 let count = 0;
@@ -132,12 +134,13 @@ class Playground {
     }
   }
 
+  // Why an option cannot be chosen now, and beside what.
   why(name, value) {
-    const refused = entries(this.task.refused).find(([pair]) => {
+    for (const [pair, reason] of entries(this.task.refused)) {
       const halves = pair.split("&").map((half) => half.split("="));
-      return halves.some(([n, v]) => n === name && v === value) && halves.every(([n, v]) => (n === name ? v === value : this.state[n] === v));
-    });
-    return refused?.[1];
+      const [other] = halves.filter(([n]) => n !== name);
+      if (halves.some(([n, v]) => n === name && v === value) && this.state[other[0]] === other[1]) return { reason, beside: this.task.choices[other[0]][other[1]] };
+    }
   }
 
   get name() {
@@ -161,7 +164,7 @@ class Playground {
   async fresh() {
     if (this.run?.rows.length && this.run.address !== this.address) {
       this.runs.push(this.run);
-      if (this.runs.length >= RUNS.length) this.runs.shift();
+      if (this.runs.length >= RUNS.length) this.dropped = this.runs.shift().name;
     }
     const taken = new Set(this.runs.map((r) => r.colour)), number = (this.run?.number ?? 0) + 1;
     this.run = { number, name: this.name, address: this.address, rows: [], begun: false, colour: RUNS.find((c) => !taken.has(c)) };
@@ -344,13 +347,16 @@ class Playground {
     const { state, task } = this;
     for (const row of this.rows.children) {
       const name = row.dataset.of;
+      const beside = new Set();
       for (const input of row.querySelectorAll("input")) {
         const why = this.why(name, input.value);
         input.checked = state[name] === input.value;
         input.disabled = !!why && !input.checked;
-        input.parentElement.title = why ?? "";
+        input.parentElement.title = why?.reason ?? "";
+        if (input.disabled) beside.add(why.beside);
       }
-      row.querySelector("small").textContent = task.says[name][state[name]] ?? "";
+      const struck = beside.size ? `What is struck out does not go with ${[...beside].join(" or ")}.` : "";
+      row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
     for (const label of this.sliders.children) {
       const name = label.dataset.of, [output, input] = [label.querySelector("output"), label.querySelector("input")];
@@ -448,7 +454,7 @@ class Playground {
     const svg = this.pictures.plane;
     if (!svg.isConnected) return;
     const width = sized(svg), parts = [], middle = [width / 2, HEIGHT / 2];
-    const wide = "Drawn is the plane in which the ways differ most; its scale is of this round.";
+    const wide = "Drawn is the plane in which the ways differ most; its bar shows the scale.";
     this.cancelled.textContent = last ? `${this.said_(last.plane)} ${wide}` : "Press Play: an arrow is a client’s way from the model it was sent to the model it sends back, the thick one what the server made of them.";
     if (!last) {
       svg.replaceChildren(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
@@ -470,9 +476,16 @@ class Playground {
       const [x, y] = to(at);
       parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "mean" }), make("circle", { cx: x, cy: y, r: 6, class: "meanend" }));
     }
-    parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
+    parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }), ...this.ruler(scale));
     svg.replaceChildren(...parts);
     svg.setAttribute("aria-label", `The clients’ moves in this round, and what became of them. ${this.said_(last.plane)}`);
+  }
+
+  // How long an arrow is: the scale follows the longest of a round.
+  ruler(scale) {
+    const most = 90 / scale, ten = 10 ** Math.floor(Math.log10(most)), length = [5, 2, 1].find((n) => n * ten <= most) * ten;
+    const x = 8, y = HEIGHT - 8, end = x + scale * length;
+    return [make("path", { d: `M${x} ${y - 4}V${y}H${end}V${y - 4}`, class: "ruler" }), make("text", { x: end + 6, y, class: "quiet" }, +length.toPrecision(1))];
   }
 
   said_({ walked, left, servers }) {
@@ -512,8 +525,18 @@ class Playground {
       return `${run.name}: ${end ? `${percent(end[this.measure])} after ${end.round} round${end.round === 1 ? "" : "s"}` : "not begun"}${five}`;
     };
     svg.setAttribute("aria-label", `Accuracy by round. ${runs.map(said).join("; ")}.`);
-    this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, swatch(run.colour), make("span", {}, said(run)),
-      ...(run === this.run ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => { this.runs = this.runs.filter((r) => r !== run); this.showCurve(); } }, "×")]))));
+    this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, stroke(run.colour), make("span", {}, said(run)),
+      ...(run === this.run ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => this.forget(run) }, "×")]))));
+    if (this.dropped) this.list.append(make("li", { class: "quiet" }, `${RUNS.length} runs have room: the oldest is gone, ${this.dropped}.`));
+  }
+
+  // Its button goes with the run; the keys go on from the next one, or from Play.
+  forget(run) {
+    const buttons = () => [...this.list.querySelectorAll("button")], at = this.runs.toReversed().indexOf(run);
+    this.runs = this.runs.filter((r) => r !== run);
+    this.dropped = undefined;
+    this.showCurve();
+    (buttons()[at] ?? buttons().at(-1) ?? this.playButton).focus();
   }
 }
 
