@@ -120,3 +120,19 @@ function trainWhenSeen(roots, folder) {
 
 const federations = document.querySelectorAll("[data-playground]");
 if (federations.length) trainWhenSeen(federations, new URL("playground/", document.currentScript.src));
+
+// A question is answered before its figure is seen: the cells tagged `answer` that follow
+// open with the choice, and what is told to who chose it stands below the answers.
+for (const box of document.querySelectorAll(".fl-predict")) {
+  const closed = [], told = box.querySelector(".fl-told");
+  let cell = box.closest("div.cell")?.nextElementSibling;
+  for (; cell?.matches(".tag_answer"); cell = cell.nextElementSibling) closed.push(cell);
+  for (const one of closed) one.hidden = true;
+  const lines = new Map([...box.querySelectorAll("label")].map((label) => [label.querySelector("input"), label.querySelector("small")]));
+  for (const line of lines.values()) line.remove();
+  box.addEventListener("change", ({ target }) => {
+    told.replaceChildren(...lines.get(target).cloneNode(true).childNodes);
+    for (const one of closed) one.hidden = false;
+    window.dispatchEvent(new Event("resize"));
+  });
+}

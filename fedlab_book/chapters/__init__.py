@@ -1,0 +1,1 @@
+"""What single chapters compute and draw: pure functions, and no text of theirs."""

@@ -1,0 +1,143 @@
+"""A finding: one sentence that a person wrote, then the numbers that carry it.
+
+    finding(
+        "Shrinking a little in every round helps where clients are alike.",
+        [Row("γ = 0.93, alike", gain), Row("γ = 0.93, uneven", other)],
+        holds=side(gain) == 1,
+    )
+
+Numbers stand in the table and not in the sentence. The sentence has a condition under
+which it is true; if the runs do not meet it any more, the build stops and names it.
+"""
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from IPython.display import HTML
+
+from fedlab_book.bench import effect, pm, side, verdict
+from fedlab_core.errors import require
+from fedlab_core.metrics import mean_interval
+
+_WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
+_ELSEWHERE = (
+    "The sentence that stands here for the built-in letters is not carried by these "
+    "runs; read the table."
+)
+
+
+class Unsupported(Exception):
+    """A sentence of the book that its runs do not carry any more."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A comparison: ours seed by seed, the paper's number, and the sign it claims."""
+
+    name: str
+    values: np.ndarray | Sequence[float]
+    paper: float | None = None
+    claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
+
+    @property
+    def says(self) -> str:
+        """The verdict, by the book's one rule."""
+        values = np.asarray(self.values, float)
+        return effect(values) if self.claim is None else verdict(values, self.claim)
+
+
+def finding(
+    sentence: str,
+    rows: Sequence[Row],
+    *,
+    holds: bool | np.bool_,
+    unit: str = "points",
+    digits: int = 1,
+    built_in: bool = True,
+) -> HTML:
+    """The sentence, and a table of intervals on one axis; what is undecided is grey.
+
+    Args:
+        holds: whether the runs carry the sentence.
+        built_in: whether they are those of the built-in task, for which it was written.
+            On other data a sentence that does not hold gives way to one that says so.
+    """
+    require(len(rows) > 0, "a finding needs a row")
+    if not holds and built_in:
+        raise Unsupported(f"the runs do not carry this sentence any more: {sentence!r}")
+    said = sentence if holds else _ELSEWHERE
+    low, high = _span(rows)
+    papers = any(row.paper is not None for row in rows)
+    head = ["", unit, "mean ± 95 %", *(["paper"] if papers else []), "we can say"]
+    body = "".join(_line(row, low, high, digits, papers) for row in rows)
+    titles = "".join(
+        f'<th scope="col">{html.escape(name)}</th>' if name else "<td></td>"
+        for name in head
+    )
+    seeds = sorted({len(row.values) for row in rows})
+    caption = f"{' or '.join(map(str, seeds))} seeds, paired; the line is zero."
+    return HTML(
+        f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>'
+        '<div class="fl-scroll"><table class="fl-table fl-forest">'
+        f"<caption>{html.escape(caption)}</caption><thead><tr>{titles}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _reach(row: Row) -> tuple[float, float]:
+    """The mean over seeds, and how far its interval goes to either side."""
+    mean, half = (float(v) for v in mean_interval(np.asarray(row.values, float)))
+    return mean, half if math.isfinite(half) else 0.0
+
+
+def _span(rows: Sequence[Row]) -> tuple[float, float]:
+    """The axis that all rows share: zero is on it."""
+    ends = [0.0]
+    for row in rows:
+        mean, wide = _reach(row)
+        ends += [mean - wide, mean + wide]
+        ends += [] if row.paper is None else [row.paper]
+    low, high = min(ends), max(ends)
+    return (low, high) if high > low else (low - 1, high + 1)
+
+
+def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
+    values = np.asarray(row.values, float)
+    decided = bool(side(values))
+    kind = "" if decided else ' class="fl-undecided"'
+    cells = [_interval(row, low, high, decided), pm(values, digits)]
+    if papers:
+        cells.append("" if row.paper is None else f"{row.paper:+z.{digits}f}")
+    cells.append(html.escape(row.says))
+    tds = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr{kind}><th scope="row">{html.escape(row.name)}</th>{tds}</tr>'
+
+
+def _interval(row: Row, low: float, high: float, decided: bool) -> str:
+    """A dot in its interval, hollow if undecided; the paper's number is a triangle."""
+    mean, wide = _reach(row)
+
+    def x(value: float) -> float:
+        along = (value - low) / (high - low)
+        return round(_EDGE + along * (_WIDTH - 2 * _EDGE), 1)
+
+    middle = _HIGH / 2
+    fill = "currentColor" if decided else "none"
+    parts = [
+        f'<line x1="{x(0)}" x2="{x(0)}" y1="0" y2="{_HIGH}" stroke="currentColor" '
+        'stroke-dasharray="2 3"/>',
+        f'<line x1="{x(mean - wide)}" x2="{x(mean + wide)}" y1="{middle}" '
+        f'y2="{middle}" stroke="currentColor" stroke-width="2"/>',
+        f'<circle cx="{x(mean)}" cy="{middle}" r="4.5" fill="{fill}" '
+        'stroke="currentColor" stroke-width="1.8"/>',
+    ]
+    if row.paper is not None:
+        at = x(row.paper)
+        parts.append(f'<path d="M{at - 4} 0h8l-4 7z" fill="currentColor"/>')
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HIGH}" width="{_WIDTH}" height="{_HIGH}" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,48 @@
+"""Predict first: what follows opens once the reader has chosen an answer.
+
+    predict(
+        "What happens to the accuracy?",
+        {
+            "It falls": "Training goes on, and pulls the parameters back.",
+            "It rises": "Where clients are alike. Look at the left panel.",
+        },
+        right="It rises",
+    )
+
+The cells that follow, as far as they are tagged `answer`, are closed until a choice is
+made; the page's script closes them, so that without script, and in a notebook,
+everything is open. An answer is chosen by click or key, and its own line appears.
+"""
+
+import html
+import itertools
+from collections.abc import Mapping
+
+from IPython.display import HTML
+
+from fedlab_core.errors import require
+
+_numbers = itertools.count()
+
+
+def predict(question: str, answers: Mapping[str, str], right: str) -> HTML:
+    """A question with its answers, each with the line that is told to who chose it.
+
+    `right` is the answer that the runs give; it can be computed from them.
+    """
+    require(len(answers) > 1, "a prediction needs two answers to choose from")
+    known = ", ".join(answers)
+    require(right in answers, f"right={right!r}: choose from {known}")
+    silent = [answer for answer, line in answers.items() if not line.strip()]
+    require(not silent, f"no line is told to who chose {', '.join(silent)}")
+    name = f"fl-guess-{next(_numbers)}"
+    options = "".join(
+        f'<label><input type="radio" name="{name}"> <span>{html.escape(answer)}</span>'
+        f"<small><b>{'Yes.' if answer == right else 'No.'}</b> "
+        f"{html.escape(line)}</small></label>"
+        for answer, line in answers.items()
+    )
+    return HTML(
+        f'<fieldset class="fl-predict"><legend>Predict first</legend>'
+        f"<p>{html.escape(question)}</p>{options}</fieldset>"
+    )

@@ -1,0 +1,48 @@
+"""A question on a page: what follows opens with the reader's choice."""
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from tests.site.checks import AXE
+from tools.visit import PHONE, not_accessible, opened
+
+pytestmark = pytest.mark.browser
+
+PLACE = "notebooks/04_shrinking_the_average.html"
+BOX, CLOSED = ".fl-predict", "div.cell.tag_answer"
+
+
+@pytest.mark.parametrize("way", ["click", "key"])
+def test_the_figure_opens_with_a_choice(context: BrowserContext, address, way):
+    with opened(context, f"{address}/{PLACE}") as visit:
+        page = visit.page
+        box, cells = page.locator(BOX).first, page.locator(CLOSED)
+        assert cells.count() > 0
+        assert not [k for k in range(cells.count()) if cells.nth(k).is_visible()]
+        told, first = box.get_by_role("status"), box.get_by_role("radio").first
+        expect(told).to_be_empty()
+        if way == "click":
+            box.locator("label").first.click()
+        else:
+            first.focus()
+            page.keyboard.press("Space")
+        expect(first).to_be_checked()
+        expect(cells.first).to_be_visible()
+        expect(told).to_contain_text("No.")
+        page.keyboard.press("ArrowDown")
+        expect(told).to_contain_text("Yes.")
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        for scheme in ("light", "dark"):
+            assert not_accessible(visit, AXE, scheme) == []
+        assert visit.problems == []
+
+
+def test_without_scripts_everything_is_open(browser: Browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{PLACE}")
+    assert page.locator(CLOSED).first.is_visible()
+    lines = page.locator(f"{BOX} small")
+    assert lines.count() >= 3 and lines.first.is_visible()
+    context.close()
