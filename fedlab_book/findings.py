@@ -108,7 +108,7 @@ def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
     values = np.asarray(row.values, float)
     decided = bool(side(values))
     kind = "" if decided else ' class="fl-undecided"'
-    cells = [_interval(row, low, high, decided), pm(values, digits)]
+    cells = [_interval(row, low, high, decided, digits), pm(values, digits)]
     if papers:
         cells.append("" if row.paper is None else f"{row.paper:+z.{digits}f}")
     cells.append(html.escape(row.says))
@@ -116,7 +116,7 @@ def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
     return f'<tr{kind}><th scope="row">{html.escape(row.name)}</th>{tds}</tr>'
 
 
-def _interval(row: Row, low: float, high: float, decided: bool) -> str:
+def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> str:
     """A dot in its interval, hollow if undecided; the paper's number is a triangle."""
     mean, wide = _reach(row)
 
@@ -137,7 +137,9 @@ def _interval(row: Row, low: float, high: float, decided: bool) -> str:
     if row.paper is not None:
         at = x(row.paper)
         parts.append(f'<path d="M{at - 4} 0h8l-4 7z" fill="currentColor"/>')
+    ends = f"from {mean - wide:z.{digits}f} to {mean + wide:z.{digits}f}"
+    alt = f"An interval {ends}; zero is {'outside' if decided else 'inside'} of it."
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HIGH}" width="{_WIDTH}" height="{_HIGH}" '
-        f'aria-hidden="true">{"".join(parts)}</svg>'
+        f'role="img" aria-label="{alt}">{"".join(parts)}</svg>'
     )
