@@ -44,5 +44,6 @@ def predict(question: str, answers: Mapping[str, str], right: str) -> HTML:
     )
     return HTML(
         f'<fieldset class="fl-predict"><legend>Predict first</legend>'
-        f"<p>{html.escape(question)}</p>{options}</fieldset>"
+        f"<p>{html.escape(question)}</p>{options}"
+        '<p class="fl-told" role="status"></p></fieldset>'
     )

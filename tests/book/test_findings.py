@@ -78,7 +78,7 @@ ANSWERS = {"Up": "It is <b>up</b>.", "Down": "No gain is lost."}
 
 def test_a_prediction_has_a_line_for_each_answer():
     shown = asked(ANSWERS, right="Down")
-    assert shown.count('type="radio"') == 2
+    assert shown.count('type="radio"') == 2 and 'role="status"' in shown
     assert "<b>No.</b> It is &lt;b&gt;up&lt;/b&gt;." in shown
     assert "<b>Yes.</b> No gain is lost." in shown
 
