@@ -188,6 +188,12 @@ def stuck_theme(visit: Visit) -> list[str]:
     return found + ([] if len(inks) == 2 else [f"pictures drawn in {sorted(inks)}"])
 
 
+def answered(visit: Visit) -> None:
+    """Answer the page's questions, so that what waits for an answer is open."""
+    for box in visit.page.locator(".fl-predict").all():
+        box.get_by_role("radio").first.check()
+
+
 def dead_controls(visit: Visit) -> list[str]:
     """The controls that move no picture, by mouse or by keyboard."""
     found = []

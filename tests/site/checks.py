@@ -29,6 +29,7 @@ def every_check(
     """What each check finds on one page."""
     with opened(context, f"{address}/{name}") as seen:
         found = {"light enough": visit.too_heavy(seen, site)}
+        visit.answered(seen)
         for what, check in CHECKS.items():
             try:
                 found[what] = check(seen)
