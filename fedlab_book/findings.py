@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from IPython.display import HTML
 
-from fedlab_book.bench import effect, pm, side, verdict
+from fedlab_book.bench import GAIN, LOSS, pm, side, verdict
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
+from fedlab_ledger.verdict import UNDECIDED
 
 _WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
 _ELSEWHERE = (
@@ -41,12 +42,15 @@ class Row:
     values: np.ndarray | Sequence[float]
     paper: float | None = None
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
+    words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
 
     @property
     def says(self) -> str:
         """The verdict, by the book's one rule."""
         values = np.asarray(self.values, float)
-        return effect(values) if self.claim is None else verdict(values, self.claim)
+        if self.claim is not None:
+            return verdict(values, self.claim)
+        return {1: self.words[0], -1: self.words[1], 0: UNDECIDED}[side(values)]
 
 
 def finding(

@@ -7,6 +7,7 @@ run it stands under.
 import html
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,8 @@ def say(text: str) -> Markdown:
 
 def source(*things: Callable[..., Any] | type) -> Markdown:
     """The source of core functions, as it stands: what is shown is what has run."""
-    blocks = [
-        f"```python\n{inspect.getsource(thing).rstrip()}\n```" for thing in things
-    ]
-    return Markdown("\n".join(blocks))
+    texts = [textwrap.dedent(inspect.getsource(thing)).rstrip() for thing in things]
+    return Markdown("\n".join(f"```python\n{text}\n```" for text in texts))
 
 
 def table(frame: pd.DataFrame, caption: str, digits: int = 2, ran: str = "") -> HTML:

@@ -28,13 +28,23 @@ def test_every_notebook_is_prepared(path: Path, tmp_path):
     assert first.metadata.tags == ["install", "remove-cell"]
 
 
-def test_what_the_book_folds_is_folded_live():
-    said = new_code_cell("say()", metadata={"tags": ["hide-input", "said"]})
-    code = new_code_cell("x = 1", metadata={"jupyter": {"source_hidden": True}})
-    for cell in (said, code):
-        launch.fold(cell)
-    assert said.metadata.jupyter == {"source_hidden": True}
-    assert "jupyter" not in code.metadata
+@pytest.mark.parametrize(
+    ("tags", "lines", "folded"),
+    [
+        ([], 40, False),
+        (["hide-input", "said"], launch.SHORT, False),
+        (["hide-input", "said"], launch.SHORT + 1, True),
+        (["remove-input"], launch.SHORT + 1, True),
+        (["solution", "hide-cell"], 2, True),
+        (["install", "remove-cell"], 2, True),
+        (["parameters", "remove-cell"], 40, False),
+    ],
+)
+def test_what_the_book_folds_is_folded_live_if_it_is_long(tags, lines, folded):
+    metadata = {"tags": tags, "jupyter": {"source_hidden": True}}
+    cell = new_code_cell("\n".join(["x = 1"] * lines), metadata=metadata)
+    launch.fold(cell)
+    assert cell.metadata.get("jupyter") == ({"source_hidden": True} if folded else None)
 
 
 def test_the_cell_fetches_from_the_address():

@@ -8,7 +8,7 @@ where the core is installed. It is written by
     python -m tools.launch notebooks/*.ipynb
 
 after a notebook was added, or after the address has changed. The same command folds in
-JupyterLab what the book folds.
+JupyterLab what the book folds, as far as it is long.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from nbformat.v4 import new_code_cell
 from tools import paths
 
 TAG = "install"
+SHORT = 12  # lines that are shown in JupyterLab although the book hides them
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # in the book
 BINDER, COLAB = "https://mybinder.org", "https://colab.research.google.com"
 
@@ -104,8 +105,14 @@ def prepare(path: Path, source: str) -> bool:
 
 
 def fold(cell: nbformat.NotebookNode) -> None:
-    """Hide a cell's code in JupyterLab if the book does, and show it if not."""
-    if FOLDED & set(cell.metadata.get("tags", [])):
+    """Hide a cell's code in JupyterLab if the book does; but a short one is no burden.
+
+    A solution is always hidden, however short, and the parameters are never: there they
+    are what one wants to change.
+    """
+    tags = set(cell.metadata.get("tags", []))
+    long = len(cell.source.splitlines()) > SHORT or bool(tags & {TAG, "hide-cell"})
+    if tags & FOLDED and long and "parameters" not in tags:
         cell.metadata.jupyter = {"source_hidden": True}
     else:
         cell.metadata.pop("jupyter", None)

@@ -1,6 +1,6 @@
 """What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
 
-Under a chapter's title, how long it took to run, by what command, and where to get it;
+At a chapter's end, how long it took to run, by what command, and where to get it;
 widgets that need none of the notebook's scripts; tags for those who link to the page.
 """
 
@@ -118,19 +118,13 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
         download = PurePosixPath(f"{up}_sources/{name}.ipynb")
-        _as_executed(context, known, download, name == app.config.root_doc)
+        _as_executed(context, known, download)
 
 
-def _as_executed(
-    context: dict, known: dict, download: PurePosixPath, first: bool
-) -> None:
+def _as_executed(context: dict, known: dict, download: PurePosixPath) -> None:
     body = context["body"]
-    if build := known.get("build"):
-        line = strip(build["seconds"], build["command"], str(download))
-        if first:  # begins with what it shows
-            body += line
-        else:
-            body = body.replace("</h1>", f"</h1>\n{line}", 1)
+    if build := known.get("build"):  # at the end: a page begins with what it shows
+        body += strip(build["seconds"], build["command"], str(download))
     states = known.get("widgets", {}).get(moving.STATE, {}).get("state", {})
     context["body"] = moving.still(body, states)
 

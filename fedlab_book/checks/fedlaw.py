@@ -1,10 +1,15 @@
 """Chapter 4: averages that shrink, shares that are learned."""
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from fedlab_book.checks._tools import Answer, Traps, call, compare, fail
+
+_SEEDS, _T = 8, 2.364624  # Student's, for eight seeds
+_RUNS = 30
 
 
 def _two(got, case: str, what: str):
@@ -13,68 +18,20 @@ def _two(got, case: str, what: str):
     return got
 
 
-def shrink(answer: Answer) -> str:
-    cases = (
-        ([1.0], [[0.8], [0.4]], [5, 5], 0.9),
-        ([3.0, 4.0], [[2.0, 4.0], [3.0, 1.0], [0.0, 0.0]], [6, 3, 1], 0.8),
-    )
-    for start, models, sizes, gamma in cases:
-        given = (np.array(start), np.array(models), np.array(sizes), gamma)
-        got, case = call(answer, *given)
-        model, balance = _two(got, case, "the new parameters, and r")
-        w, rows, m = given[:3]
-        mean = sum(k * row for k, row in zip(m, rows, strict=True)) / m.sum()
-        traps: Traps = {
-            "weigh the clients by their sizes": gamma * rows.mean(0),
-            "the sum is not multiplied by gamma yet": mean,
-            "only the move is shrunk: the whole sum has to be": w + gamma * (mean - w),
-        }
-        compare(case, model, gamma * mean, traps)
-        step, pull = np.sqrt(((w - mean) ** 2).sum()), np.sqrt((w**2).sum())
-        r = gamma * step / ((1 - gamma) * pull)
-        traps = {
-            "that is the other way round: step over shrinking": 1 / r,
-            "the step, too, is multiplied by gamma": r / gamma,
-            "the shrinking is 1 - gamma of where the round began": gamma
-            * step
-            / ((1 - gamma) * np.sqrt((mean**2).sum())),
-        }
-        compare(case, balance, r, traps)
-    return "gamma times the average by size, and the balance r of its two terms"
-
-
-def slopes(answer: Answer) -> str:
-    rng = np.random.default_rng(0)
-    for clients, g in ((2, 0.0), (4, -0.3)):
-        models, x = rng.normal(size=(clients, 3)), rng.normal(size=clients)
-        target = rng.normal(size=3)
-        knobs = [torch.tensor(v, requires_grad=True) for v in (g, x)]
-        shares = knobs[1].softmax(0)
-        w = knobs[0].exp() * (shares @ torch.from_numpy(models))
-        loss = ((w - torch.from_numpy(target)) ** 2).sum() / 2
-        along = [v.numpy() for v in torch.autograd.grad(loss, knobs)]
-        gradient = w.detach().numpy() - target
-        got, case = call(answer, gradient, models, g, x.copy())
-        first, second = _two(got, case, "the slope along g, and those along x")
-        s, gamma = shares.detach().numpy(), np.exp(g)
-        mean = s @ models
-        traps: Traps = {
-            "that is along gamma; gamma = exp(g) brings a factor gamma": gradient
-            @ mean,
-            "the mean is the one by shares, not the plain one": gamma
-            * gradient
-            @ models.mean(0),
-        }
-        compare(case, first, along[0], traps)
-        traps = {
-            "raising one share lowers the others: take away the mean": gamma
-            * s
-            * (models @ gradient),
-            "the whole sum is multiplied by gamma": along[1] / gamma,
-            "softmax brings a factor lambda_i": gamma * ((models - mean) @ gradient),
-        }
-        compare(case, second, along[1], traps)
-    return "both slopes, as automatic differentiation through the sum gives them"
+def where_it_hurts(answer: Answer) -> str:
+    gaps, case = [], ""
+    for seed in range(901, 901 + _SEEDS):
+        got, case = call(answer, seed)
+        with_, without = _two(got, case, "the accuracy with the factor, and without")
+        gaps.append(float(with_) - float(without))
+    mean = float(np.mean(gaps))
+    half = _T * float(np.std(gaps, ddof=1)) / len(gaps) ** 0.5
+    found = f"{mean:+.1f} ± {half:.1f} points"
+    if mean - half > 0:
+        fail("there it helps: clients that walk far bear more of it", case, got=found)
+    if mean + half >= 0:
+        fail("we cannot tell: the interval contains zero", case, got=found)
+    return f"on {len(gaps)} new seeds shrinking costs {-mean:.1f} ± {half:.1f} points"
 
 
 def after_rescaling(answer: Answer) -> str:
@@ -108,38 +65,27 @@ def after_rescaling(answer: Answer) -> str:
     return "outputs times gamma to the layers; the loss follows, the accuracy stays"
 
 
-def critical_point(answer: Answer) -> str:
-    a, b = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    apart = [3 * a, b - a, -b - a]  # every two at 135 or 90 degrees
-    cases = (
-        ([[a, a + b, 2 * a], [a, a, b], apart, [a, a, a], apart], 3),
-        ([apart, apart, [a, 2 * a, a], [a, b, a]], None),
-        ([[a, b], [a, -b - a]], 2),
-    )
-    for rounds, expected in cases:
-        moves = np.array(rounds)
-        got, case = call(answer, moves.copy(), case=f"{len(moves)} rounds of moves")
-        mean, when = _two(got, case, "the cosines, and the round")
-        right, plain, whole = [], [], []
-        for each in moves:
-            k = len(each)
-            dots = np.array([[u @ v for v in each] for u in each])
-            length = np.sqrt(np.diag(dots))
-            cosines = dots / length[:, None] / length
-            off = ~np.eye(k, dtype=bool)
-            right.append(cosines[off].mean())
-            plain.append(dots[off].mean())
-            whole.append(cosines.mean())
-        traps: Traps = {
-            "the pairs of a client with itself do not count": whole,
-            "divide the products by both lengths: cosines are asked for": plain,
-        }
-        compare(case, mean, right, traps)
-        if when is None or expected is None:
-            if when is not expected:
-                hint = "None is for no fall below zero: one that begins there is none"
-                fail(hint, case, got=when, expected=expected)
-            continue
-        traps = {"rounds are counted from 1": expected - 1}
-        compare(case, when, expected, traps)
-    return "cosines of different clients, and the round they fall below zero"
+def _valley(best: float, bend: float, runs: list[float], gamma: float) -> float:
+    """A loss that falls to its lowest and rises again, otherwise than it fell."""
+    runs.append(float(gamma))
+    off = float(np.log(float(gamma) / best))
+    return 2.3 + bend * (off * off if off < 0 else float(np.expm1(off)) - off)
+
+
+def best_factor(answer: Answer) -> str:
+    for best, bend in ((1.0, 1.0), (0.313, 4.0), (2.718, 0.2), (0.9305, 9.0)):
+        runs: list[float] = []
+
+        loss = partial(_valley, best, bend, runs)
+        got, case = call(answer, loss, case=f"a loss that is lowest at {best}")
+        if len(runs) > _RUNS:
+            fail(f"{len(runs)} runs; a server has {_RUNS}", case)
+        try:
+            found = float(got)
+        except (TypeError, ValueError):
+            fail("one number is asked for, the factor", case, got=got)
+        if abs(np.log(max(found, 1e-9)) - np.log(best)) > 1e-3:
+            grid = len(runs) > 3 and np.ptp(np.diff(np.sort(runs))) < 1e-6
+            hint = "an even grid is too coarse: use what two runs tell of the rest"
+            fail(hint if grid else "not close enough", case, got=found, expected=best)
+    return f"the best factor to three digits, in at most {_RUNS} runs and no gradient"

@@ -188,39 +188,41 @@ class Law:
         slopes: Slopes,
     ) -> None:
         """One step of Adam on a mini-batch, in place."""
-        knobs = _Knobs(found["g"], found["x"], self.parameters == "quad")
-        for name, slope in self.slopes_of(known, knobs, batch, slopes).items():
+        for name, slope in self.slopes_of(known, found, batch, slopes).items():
             mean, square = (found[f"{name}.{part}"] for part in _OF_ADAM)
             how = slope, self.betas, paces[name], paces["root"]
             adapt(found[name], mean, square, *how)
 
-    def slopes_of(
-        self, known: Tree, knobs: "_Knobs", batch: Batch, slopes: Slopes
-    ) -> Tree:
+    def slopes_of(self, known: Tree, at: Tree, batch: Batch, slopes: Slopes) -> Tree:
         """The gradients of the knobs that are learned.
 
-        <G, w_mean> dgamma/dg and gamma s_i <G, w_i - w_mean>; see `_Knobs`.
+        <G, w_mean> dgamma/dg, and gamma s_i <G, w_i - w_mean>.
+        With "exp", s_i is lambda_i.
         """
+        knobs = self.knobs(at)
         begin, moves, now = known["begin"], known["moves"], knobs.read()
         scale = known["gamma"] if self.learn == "lambda" else now[0]
         share = known["shares"] if self.learn == "gamma" else now[1]
         mean = begin + share.to(begin.dtype) @ moves
         gradient = slopes.at(scale * mean, batch)
         dg, dx = knobs.slopes(*now)
-        found = {}
+        slope = {}
         if self.learn != "lambda":
-            found["g"] = dg * (gradient @ mean)
+            slope["g"] = dg * (gradient @ mean)
         if self.learn != "gamma":
             along = (moves @ gradient).to(share)
-            found["x"] = scale * dx * (along - share @ along)
-        return found
+            slope["x"] = scale * dx * (along - share @ along)
+        return slope
+
+    def knobs(self, found: Tree) -> "_Knobs":
+        """What is learned, as gamma and lambda can be read from it."""
+        return _Knobs(found["g"], found["x"], self.parameters == "quad")
 
     def read(self, known: Tree, found: Tree) -> Tree:
         """Gamma and lambda, as far as they were learned; the other as it was known."""
         both = {n: known[n] for n in ("gamma", "shares")}
         if self.server_epochs:
-            knobs = _Knobs(found["g"], found["x"], self.parameters == "quad")
-            read = dict(zip(both, knobs.read(), strict=True))
+            read = dict(zip(both, self.knobs(found).read(), strict=True))
             alone = {"gamma": ("gamma",), "lambda": ("shares",)}
             both |= {n: read[n] for n in alone.get(self.learn, both)}
         return both

@@ -169,10 +169,9 @@ def test_the_gradients_are_those_of_the_whole_computation(normed, parameters, of
     law = Law(of, parameters=parameters, batch=20)
     (known, _), steps = law.begin(now), law.steps(now)
     g, x = torch.tensor(0.8).double(), torch.tensor([0.7, -0.4, 1.1]).double()
-    knobs = _Knobs(g, x, parameters == "quad")
     with_gamma, with_lambda = of != "lambda", of != "gamma"
     (batch,) = steps.epoch()
-    got = law.slopes_of(known, knobs, batch, steps.slopes)
+    got = law.slopes_of(known, {"g": g, "x": x}, batch, steps.slopes)
     g2, x2 = g.clone().requires_grad_(), x.clone().requires_grad_()
     if parameters == "quad":
         gamma, shares = g2**2, x2**2 / (x2**2).sum()

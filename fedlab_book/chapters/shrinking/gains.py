@@ -1,0 +1,158 @@
+"""Who is ahead of FedAvg, round by round, and whether that can be told from nothing."""
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedlab_book import draw
+from fedlab_book.bench import Comparison, pm, side
+from fedlab_book.figures import INK, PALETTE, canvas, styled
+from fedlab_book.findings import Row
+
+Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
+Printed = Mapping[str, Sequence[float]]  # an arm's gains in the paper, a network each
+
+UNIT = "points over FedAvg"
+_LINES = (("green", "-"), ("red", "--"), ("blue", ":"))
+
+
+@styled
+def by_place(
+    found: Comparison, arms: Sequence[str], places: Sequence[str]
+) -> tuple[Figure, str]:
+    """A panel a place: the arms' lead over FedAvg by round."""
+    fig, axes = canvas(700, 320, ncols=len(places))
+    for ax, where in zip(axes, places, strict=True):
+        for arm, (colour, dash) in zip(arms, _LINES, strict=False):
+            style = {"color": PALETTE[colour], "linestyle": dash, "label": arm}
+            _lead(ax, found, arm, where, **style)
+        _frame(ax, found, arms, where)
+        ax.set(title=f"clinics {where}", xlabel="round")
+    axes[0].set_ylabel("points over FedAvg")
+    axes[0].legend(loc="lower left")
+    return fig, _told(found, arms, places)
+
+
+@styled
+def by_arm(
+    found: Comparison, arms: Sequence[str], where: str, columns: int = 3
+) -> tuple[Figure, str]:
+    """A panel an arm: its lead over FedAvg in one place, against the round."""
+    shape = {"nrows": -(-len(arms) // columns), "ncols": columns}
+    size = (720, 40 + 210 * shape["nrows"])
+    fig, axes = canvas(*size, **shape, sharex=True, sharey=True)
+    for ax, arm in zip(axes.flat, arms, strict=False):
+        _lead(ax, found, arm, where, color=PALETTE["green"])
+        _frame(ax, found, arms, where)
+        ax.set_title(fill(arm, 20))
+        ax.tick_params(labelbottom=True)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("points over FedAvg")
+    for ax in axes.flat[len(arms) :]:
+        ax.axis("off")
+    for ax in axes.flat[max(0, len(arms) - columns) : len(arms)]:
+        ax.set_xlabel("round")
+    return fig, _told(found, arms, [where])
+
+
+def leads(
+    found: Comparison,
+    arms: Sequence[str],
+    where: str,
+    paper: Printed | None = None,
+    over: str = "FedAvg",
+    named: bool = True,
+) -> list[Row]:
+    """A row an arm: how far it is ahead at the end; the paper's first network."""
+    theirs = {arm: gains[0] for arm, gains in (paper or {}).items()}
+    place = f", {where}" if named else ""
+    return [
+        Row(f"{arm}{place}", found.gain(arm, over, where), theirs.get(arm))
+        for arm in arms
+    ]
+
+
+def helps_and_hurts(found: Comparison, arms: Sequence[str], paper: Printed) -> Facts:
+    """Whether shrinking by the first factor helps the alike, and hurts the uneven."""
+    places = ("alike", "uneven")
+    rows = leads(found, arms, places[0], paper) + leads(found, arms, places[1])
+    ours = [side(found.gain(arms[0], where=where)) for where in places]
+    return {"rows": rows, "holds": ours == [1, -1], "unit": UNIT}
+
+
+def causes(found: Comparison, paper: Printed) -> Facts:
+    """Whether decay gains nearly as shrinking does, and a learned factor more.
+
+    And whether nothing can be told of the two others.
+    """
+    rows = leads(found, CAUSES, "alike", paper, named=False)
+    shrunk, decay, _, _, learned = CAUSES
+    over = {arm: found.gain(learned, arm, "alike") for arm in (shrunk, decay)}
+    rows += [Row(f"GWS over {arm}", values) for arm, values in over.items()]
+    gained = [side(found.gain(arm, where="alike")) for arm in CAUSES]
+    more = [side(values) for values in over.values()]
+    near = abs(found.gain(shrunk, decay, "alike").mean()) < _NEAR
+    return {
+        "rows": rows,
+        "holds": gained == [1, 1, 0, 0, 1] and more == [1, 1] and near,
+    }
+
+
+def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
+    """Whether FedLAW gains among the alike, and over training on the same images.
+
+    And whether nothing can be told of it among the uneven. `paper` has gains as
+    `beside.printed` reads them.
+    """
+    rows, sides = [], {}
+    for where in ("alike", "uneven"):
+        theirs = paper["images", where]
+        rows += leads(found, list(theirs), where, theirs)
+        better = found.gain("FedLAW", over="Server-FT", where=where)
+        less = theirs["FedLAW"][0] - theirs["Server-FT"][0]
+        rows.append(Row(f"FedLAW over Server-FT, {where}", better, less))
+        sides[where] = side(found.gain("FedLAW", where=where)), side(better)
+    holds = sides["alike"] == (1, 1) and sides["uneven"][0] == 0
+    return {"rows": rows, "holds": holds, "unit": UNIT}
+
+
+_NEAR = 0.5  # points that "nearly as much" allows
+
+CAUSES = (  # what could explain the gain, in the order of the text
+    "γ = 0.93",
+    "weight decay in the clients",
+    "half of the server's step",
+    "halved once",
+    "a learned factor (GWS)",
+)
+
+
+def _lead(ax: Axes, found: Comparison, arm: str, where: str, **style: Any) -> None:
+    ahead = 100 * (found.curves(arm, where) - found.curves("FedAvg", where))
+    draw.banded(ax, np.arange(1, ahead.shape[1] + 1), ahead, **style)
+    ax.axhline(0, color=INK, linestyle=":", linewidth=1.5)
+    ax.grid(axis="y")
+
+
+def _frame(ax: Axes, found: Comparison, arms: Sequence[str], where: str) -> None:
+    """Room for all mean curves from round 5 on; of those before, what fits."""
+    base = found.curves("FedAvg", where)
+    means = [100 * (found.curves(a, where) - base).mean(axis=0)[4:] for a in arms]
+    low, high = np.min(means), np.max(means)
+    ax.set_ylim(low - 2.5, high + 2.5)
+
+
+def _told(found: Comparison, arms: Sequence[str], places: Sequence[str]) -> str:
+    ends = "; ".join(
+        f"{where}, {arm}: {pm(found.gain(arm, where=where))}"
+        for where in places
+        for arm in arms
+    )
+    return (
+        "Points ahead of FedAvg against the round, with 95 percent bands over seeds. "
+        f"In the last {found.last} rounds: {ends}."
+    )

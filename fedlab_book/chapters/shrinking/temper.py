@@ -1,0 +1,109 @@
+"""The learned factor beside a temperature: how sure the averaged network should be."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch.nn import functional as F
+
+from fedlab_book import draw
+from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.shrinking.gains import Facts
+from fedlab_book.figures import INK, PALETTE, canvas, styled
+from fedlab_book.findings import Row
+from fedlab_core import tree
+from fedlab_core.metrics import logits
+
+_GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
+_LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
+
+
+def temperature(now: Any) -> dict[str, float]:
+    """Of a round: by what the average's outputs are multiplied for the least loss.
+
+    The loss is the proxy set's, the parameters stay as they are.
+    """
+    world, said = now.world, now.servers[0].metrics
+    if "gamma" not in said:
+        return {"temper": float("nan")}
+    gamma, state = said["gamma"], tree.take(now.after, 0)
+    mean = {n: v / gamma if n in world.parameters else v for n, v in state.items()}
+    x, y = world.proxy
+    at = _GRID.to(x)
+    with torch.no_grad():
+        out = at[:, None, None] * logits(world.model, mean, x)
+        truth = y.expand(len(at), -1).flatten()
+        loss = F.cross_entropy(out.flatten(0, 1), truth, reduction="none")
+    return {"temper": float(at[loss.view(len(at), -1).mean(dim=1).argmin()])}
+
+
+@styled
+def learned(
+    found: Comparison, arm: str, places: Sequence[str], layers: int
+) -> tuple[Figure, str]:
+    """The learned factor by round; and against the root of the best temperature."""
+    fig, (left, right) = canvas(700, 330, ncols=2)
+    told, low, high = [], np.inf, -np.inf
+    for where, (colour, mark, dash) in zip(places, _LOOKS, strict=True):
+        gamma, root = _pair(found, arm, where, layers)
+        rounds = np.arange(1, gamma.shape[1] + 1)
+        style = {"linestyle": dash, "marker": mark, "markevery": 4, "label": where}
+        draw.banded(left, rounds, gamma, color=PALETTE[colour], **style)
+        right.scatter(root, gamma, s=16, alpha=0.7, color=PALETTE[colour], marker=mark)
+        low, high = (
+            min(low, gamma.min(), root.min()),
+            max(high, gamma.max(), root.max()),
+        )
+        told.append(
+            f"{where}: {gamma[:, 0].mean():.2f} in round 1, "
+            f"{gamma[:, -found.last :].mean():.3f} at the end"
+        )
+    left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
+    left.set(title="learned factor γ", xlabel="round")
+    left.legend(loc="upper right")
+    right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
+    right.set(
+        title="γ beside a temperature", xlabel=f"root {layers} of the best factor"
+    )
+    for ax in (left, right):
+        ax.grid(axis="y")
+    off = apart(found, arm, places, layers)
+    alt = (
+        f"Left: the factor that {arm} learns against the round. {'; '.join(told)}. "
+        "Right: one point a round and seed, the learned factor against root "
+        f"{layers} of the best factor for the outputs; mean distance from the diagonal "
+        f"{off:.3f}."
+    )
+    return fig, alt
+
+
+def apart(found: Comparison, arm: str, places: Sequence[str], layers: int) -> float:
+    """How far the learned factor is from the temperature's, on average."""
+    pairs = [_pair(found, arm, where, layers) for where in places]
+    return float(np.mean([np.abs(gamma - root).mean() for gamma, root in pairs]))
+
+
+def closer_to_one(found: Comparison, arm: str) -> Facts:
+    """Whether the factor begins above one (alike), and ends below, nearer if uneven."""
+    gamma = {w: found.curves(arm, w, "gamma") for w in ("alike", "uneven")}
+    end = {w: v[:, -found.last :].mean(axis=1) for w, v in gamma.items()}
+    words = ("above", "below")
+    rows = [Row(f"{w}, in round 1", v[:, 0] - 1) for w, v in gamma.items()]
+    rows += [Row(f"{w}, at the end", v - 1) for w, v in end.items()]
+    apart_ = end["uneven"] - end["alike"]
+    rows.append(Row("uneven less alike, at the end", apart_))
+    rows = [replace(row, words=words) for row in rows]
+    sides = [side(row.values) for row in rows]
+    nearer = side(abs(end["alike"] - 1) - abs(end["uneven"] - 1)) == 1
+    begins, ends = sides[0] == 1, sides[2:4] == [-1, -1]
+    holds = begins and ends and nearer
+    return {"rows": rows, "holds": holds, "unit": "γ less one", "digits": 3}
+
+
+def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:
+    """(seeds, rounds) of the factor, and of the temperature's root."""
+    gamma, temper = (found.curves(arm, where, what) for what in ("gamma", "temper"))
+    return [gamma, temper ** (1 / layers)]

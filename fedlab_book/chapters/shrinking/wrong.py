@@ -1,0 +1,65 @@
+"""Clinics whose labels are wrong: who gets which share, and what that is worth."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.shrinking.gains import Facts, Printed
+from fedlab_book.figures import INK, PALETTE, canvas
+from fedlab_book.findings import Row
+
+
+def shares(now: Any) -> dict[str, np.ndarray]:
+    """Everyone's share in a round: the learned one, or that by size."""
+    learned = now.servers[0].memory
+    return {"shares": learned.get("lambda", now.weights[0]).cpu().numpy()}
+
+
+def in_round(
+    found: Comparison, wrong: Sequence[np.ndarray], arm: str, t: int
+) -> tuple[Figure, str]:
+    """Every client's share in a round, those of wrong labels in a row of their own."""
+    held, false = 100 * found.curves(arm, what="shares"), np.array(wrong)
+    now = held[:, t - 1]
+    fig, ax = canvas(560, 240)
+    for row, (part, colour) in enumerate(((~false, "green"), (false, "red"))):
+        up = row + np.linspace(-0.25, 0.25, part.sum())
+        style = {"color": PALETTE[colour], "markeredgecolor": INK, "markersize": 8}
+        ax.plot(now[part], up, "oX"[row], **style)
+    ax.axvline(100 / now.shape[1], color=INK, linestyle=":", linewidth=1.5)
+    ax.set_yticks([0, 1], ["right labels", "wrong labels"])
+    ax.set(xlabel="share λ (%)", xlim=(0, 1.1 * held.max()), ylim=(1.5, -0.5))
+    together = now[false].sum() / len(now)
+    ax.set_title(f"round {t}: {together:.0f} % go to the wrong half")
+    below = int((now[~false] < now[false].max()).sum())
+    alt = (
+        f"Every clinic's share in round {t} of {arm}, all {len(now)} seeds. The wrong "
+        f"half holds {together:.0f} percent together, where sizes would give it 50. Of "
+        f"{(~false).sum()} clinics with right labels {below} have less than the "
+        "largest share of a wrong one."
+    )
+    return fig, alt
+
+
+def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
+    """The share, in percent, that the wrong ones have together in the last rounds."""
+    held = 100 * found.curves(arm, what="shares")[:, -found.last :]
+    each = [h[:, w].sum(axis=1).mean() for h, w in zip(held, wrong, strict=True)]
+    return float(np.mean(each))
+
+
+def rescued(found: Comparison, paper: Printed) -> Facts:
+    """Whether shares rescue the average, and the factor and imitation do far less."""
+    arms = ["GWS", "Attentive", "FedLAW", "FedDF"]
+    theirs = {arm: gains[0] for arm, gains in paper.items()}
+    rows = [Row(f"{a} over FedAvg", found.gain(a), theirs.get(a)) for a in arms]
+    over = {arm: found.gain("FedLAW", over=arm) for arm in ("GWS", "FedDF")}
+    less = theirs["FedLAW"] - theirs["FedDF"]
+    rows.append(Row("FedLAW over FedDF", over["FedDF"], less))
+    gains = [side(found.gain(arm)) for arm in ("Attentive", "FedLAW")]
+    ahead = [side(values) for values in over.values()]
+    holds = gains == [1, 1] and ahead == [1, 1]
+    return {"rows": rows, "holds": holds, "unit": "points"}

@@ -1,0 +1,158 @@
+"""A thin chapter: what a reader sees is short, and whole without what is hidden.
+
+The others follow one by one; CONTRIBUTING has the recipe.
+"""
+
+import ast
+import builtins
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools import paths
+from tools.execute import copy_of
+
+THIN = ["04_shrinking_the_average"]
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+MAX_VISIBLE, MAX_HIDDEN, MAX_FOLDED = 15, 150, 10
+MAX_ALGORITHM = 25
+
+thin = pytest.mark.parametrize("name", THIN)
+
+
+def code(name: str) -> list[nbformat.NotebookNode]:
+    notebook = nbformat.read(paths.ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def tags(cell: nbformat.NotebookNode) -> set[str]:
+    return set(cell.metadata.get("tags", []))
+
+
+def lines(cell: nbformat.NotebookNode) -> int:
+    return len(cell.source.splitlines())
+
+
+def on_view(name: str) -> list[nbformat.NotebookNode]:
+    return [cell for cell in code(name) if not tags(cell) & HIDDEN]
+
+
+@thin
+def test_code_on_view_is_short(name: str) -> None:
+    long = {c.source.splitlines()[0]: lines(c) for c in on_view(name)}
+    assert {k: v for k, v in long.items() if v > MAX_VISIBLE} == {}
+
+
+@thin
+def test_little_code_is_hidden(name: str) -> None:
+    """Solutions, which a reader opens, the first cell and the parameters apart."""
+    apart = {"solution", "install", "parameters"}
+    hidden = [c for c in code(name) if tags(c) & HIDDEN and not tags(c) & apart]
+    assert sum(map(lines, hidden)) <= MAX_HIDDEN
+
+
+@thin
+def test_few_cells_are_folded_in_jupyterlab(name: str) -> None:
+    folded = [
+        c for c in code(name) if c.metadata.get("jupyter", {}).get("source_hidden")
+    ]
+    assert len(folded) <= MAX_FOLDED
+
+
+@thin
+def test_the_algorithm_is_whole_and_short(name: str) -> None:
+    whole = [c for c in on_view(name) if "algorithm" in tags(c)]
+    assert whole
+    assert sum(bool(x.strip()) for c in whole for x in c.source.splitlines()) <= (
+        MAX_ALGORITHM
+    )
+
+
+def private(text: str) -> list[str]:
+    return re.findall(r"(?<![\w`])_[a-zA-Z]\w*", text)
+
+
+@thin
+def test_nothing_private_is_on_view(name: str) -> None:
+    """In cells, and in the sources that the executed copy shows."""
+    assert [n for c in on_view(name) for n in private(c.source)] == []
+    copy = copy_of(paths.ROOT / "notebooks" / f"{name}.ipynb", paths.ROOT)
+    if not copy.is_file():
+        pytest.skip(f"{name} has not been executed; run `make book`")
+    cells = nbformat.read(copy, as_version=4).cells
+    said = (o.get("data", {}) for c in cells for o in c.get("outputs", []))
+    shown = [d["text/markdown"] for d in said if "text/markdown" in d]
+    listed = re.findall(r"```python\n(.*?)```", "\n".join(shown), re.DOTALL)
+    assert [n for text in listed for n in private(text)] == []
+
+
+def defined(tree: ast.AST) -> set[str]:
+    """Names that a cell gives to the cells after it, imports among them."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+    return found
+
+
+def used(tree: ast.AST) -> set[str]:
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def imported(tree: ast.Module) -> set[str]:
+    kinds = ast.Import | ast.ImportFrom
+    return {
+        n for node in ast.walk(tree) if isinstance(node, kinds) for n in defined(node)
+    }
+
+
+def missing(cells: list[tuple[str, bool]]) -> set[str]:
+    """What visible cells use of hidden ones; a cell is its code, and whether hidden."""
+    known, lacking = set(dir(builtins)), set[str]()
+    for source, hidden in cells:
+        tree = ast.parse(source)
+        known |= imported(tree) if hidden else defined(tree)
+        lacking |= set() if hidden else used(tree) - known
+    return lacking
+
+
+@thin
+def test_code_on_view_needs_nothing_hidden_but_imports(name: str) -> None:
+    cells = [
+        (c.source, bool(tags(c) & HIDDEN) and "parameters" not in tags(c))
+        for c in code(name)
+        if "install" not in tags(c)
+    ]
+    assert missing(cells) == set()
+
+
+def test_what_is_taken_from_a_hidden_cell_is_found() -> None:
+    hidden = ("import numpy as np\nsecret = 1", True)
+    assert missing([hidden, ("x = np.sqrt(secret)", False)]) == {"secret"}
+    assert missing([hidden, ("def f(a):\n    return np.sqrt(a)", False)]) == set()
+    assert private("x = _hidden(1) + __name__ + a_b + _") == ["_hidden"]
+
+
+@thin
+def test_captions_are_plain_and_no_zero_is_negative(name: str) -> None:
+    copy: Path = copy_of(paths.ROOT / "notebooks" / f"{name}.ipynb", paths.ROOT)
+    if not copy.is_file():
+        pytest.skip(f"{name} has not been executed; run `make book`")
+    text = copy.read_text()
+    captions = re.findall(r"<(?:fig)?caption>(.*?)</(?:fig)?caption>", text)
+    captions += re.findall(r'fl-caption\\?\\?\\?">(.*?)</p>', text)
+    assert captions
+    assert [c for c in captions if re.search(r"\*\w|`|\$|\\\\\w|__", c)] == []
+    assert re.findall(r"(?<![\d.])[-−]0\.0+(?![\d])", text) == []
