@@ -10,7 +10,11 @@ from tools.visit import PHONE, not_accessible, opened
 
 pytestmark = pytest.mark.browser
 
-ASKING = ("02_is_size_the_right_weight", "04_shrinking_the_average")
+ASKING = (
+    "02_is_size_the_right_weight",
+    "04_shrinking_the_average",
+    "07_who_should_train_together",
+)
 BOX, CLOSED = ".fl-predict", "div.cell.tag_answer"
 
 asking = pytest.mark.parametrize("place", ASKING)
