@@ -23,18 +23,26 @@ from IPython.display import HTML
 from fedlab_core.errors import require
 
 _numbers = itertools.count()
+_ELSEWHERE = "So say these runs. The reasons were written for others; read the table."
 
 
-def predict(question: str, answers: Mapping[str, str], right: str) -> HTML:
+def predict(
+    question: str, answers: Mapping[str, str], right: str, written: str | None = None
+) -> HTML:
     """A question with its answers, each with the line that is told to who chose it.
 
-    `right` is the answer that the runs give; it can be computed from them.
+    `right` is the answer that the runs give; it can be computed from them. The lines
+    are reasons for `written`, if it is named: where runs give another answer, as they
+    may on other data, the lines give way to one that says so.
     """
     require(len(answers) > 1, "a prediction needs two answers to choose from")
     known = ", ".join(answers)
-    require(right in answers, f"right={right!r}: choose from {known}")
+    for name, answer in (("right", right), ("written", written or right)):
+        require(answer in answers, f"{name}={answer!r}: choose from {known}")
     silent = [answer for answer, line in answers.items() if not line.strip()]
     require(not silent, f"no line is told to who chose {', '.join(silent)}")
+    if written not in (None, right):
+        answers = dict.fromkeys(answers, _ELSEWHERE)
     name = f"fl-guess-{next(_numbers)}"
     options = "".join(
         f'<label><input type="radio" name="{name}"> <span>{html.escape(answer)}</span>'

@@ -99,3 +99,14 @@ def test_two_predictions_are_chosen_apart():
 def test_a_prediction_without_a_choice_or_a_line_is_refused(answers, right, why):
     with pytest.raises(InputError, match=why):
         asked(answers, right)
+
+
+def test_reasons_give_way_where_runs_answer_otherwise():
+    answers = {"up": "it is pulled", "down": "it is pushed"}
+    kept = str(predict("Where?", answers, right="up", written="up").data)
+    assert "it is pulled" in kept and "it is pushed" in kept
+    shown = str(predict("Where?", answers, right="down", written="up").data)
+    assert "it is pu" not in shown and shown.count("written for others") == 2
+    assert shown.index("No.") < shown.index("Yes.")
+    with pytest.raises(InputError, match="written='left': choose from up, down"):
+        predict("Where?", answers, right="up", written="left")

@@ -1,0 +1,188 @@
+"""Chapter 2's first picture: every mixture of two clients' models.
+
+    mixed = bench.compare(
+        {name: pair(bench, counts) for name, counts in PAIRS.items()},
+        arms, rounds=4, observe=along_the_line,
+    )
+    lines = {name: 100 * mixed.curves("FedAvg", name, "line") for name in PAIRS}
+    frames(partial(mixing, lines), Axis("pair", list(PAIRS)), Axis("round", [1, 4]))
+    facts(lines["mild"], 1).gain
+
+Lines are (seeds, rounds, points of `R`), in percent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import fedlab_core as fl
+from fedlab_book import draw
+from fedlab_book.bench import Bench, Place, side
+from fedlab_book.figures import INK, canvas, look, styled
+from fedlab_core import tree
+from fedlab_core.metrics import evaluate
+
+R = np.linspace(0, 1, 21)  # weights of B; A has the rest
+HALF = 10  # where in them both weigh the same
+IMAGES = 800  # of the test set, that every mixture is judged on
+EACH = 360  # samples of each class that a pair is counted out of
+PAPER = (0.7, 0.9)  # Paper: FedDisco Sec. 3, the best weight in its three pairs
+
+
+def pair(bench: Bench, counts: Sequence[Sequence[int]]) -> Place:
+    """Two clients in the world of each seed: samples of every class, for A and for B.
+
+    Counted out of `EACH` of each class; where data have more, both have more.
+    """
+
+    def made(seed: int) -> fl.Scenario:
+        data = bench.task(seed)
+        unit = len(data.y_train) // (EACH * len(data.classes))
+        who = fl.designed(data.y_train, unit * np.array(counts), seed=seed)
+        return fl.Scenario(data, who)
+
+    return bench.place(made)
+
+
+def along_the_line(now: Any) -> dict[str, np.ndarray]:
+    """Accuracy of the 21 mixtures of the two models trained in this round."""
+    a, b = (tree.take(now.trained.states, k) for k in (0, 1))
+    line = tree.stack([tree.mix(a, b, r) for r in R])
+    w = now.world
+    x, y = w.x_test[:IMAGES], w.y_test[:IMAGES]
+    scores = evaluate(w.model, line, x, y, len(w.classes))
+    return {"line": scores.accuracy.cpu().numpy()}
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A pair in one round; arrays have one number a seed, differences are in points."""
+
+    best: np.ndarray  # the best weight of B
+    chosen: np.ndarray  # the weight that is best on the other seeds
+    gain: np.ndarray  # of the chosen one, judged on this seed, over one half
+    over_a: np.ndarray  # the same, over A alone
+    over_b: np.ndarray  # and over B alone
+    ahead: np.ndarray  # of B alone over A alone
+
+    @property
+    def over_alone(self) -> np.ndarray:
+        """What the chosen mixture gains over the client that is better on the mean."""
+        return self.over_b if self.ahead.mean() > 0 else self.over_a
+
+    @property
+    def lean(self) -> int:
+        """1 if the best mixture leans to the better client, -1 if to the other.
+
+        0 where the intervals do not say that a mixture beats one half or that a client
+        is better alone, or where seeds choose different sides.
+        """
+        sides = set(np.sign(np.round(self.chosen - R[HALF], 9)).astype(int).tolist())
+        if side(self.gain) != 1 or len(sides) > 1:
+            return 0
+        return sides.pop() * side(self.ahead)
+
+    @property
+    def even(self) -> bool:
+        """Whether one half is what all seeds choose."""
+        return bool(np.isclose(self.chosen, R[HALF]).all())
+
+
+def facts(curves: np.ndarray, t: int) -> Facts:
+    """What a pair's lines say of round `t`, the first being 1.
+
+    The mixture is chosen on the other seeds and judged on the one that is left.
+    """
+    seen = curves[:, t - 1]
+    seeds = range(len(seen))
+    others = [np.delete(seen, k, axis=0).mean(axis=0) for k in seeds]
+    at = np.array([mean.argmax() for mean in others])
+    ours = seen[seeds, at]
+    return Facts(
+        best=R[seen.argmax(axis=1)],
+        chosen=R[at],
+        gain=ours - seen[:, HALF],
+        over_a=ours - seen[:, 0],
+        over_b=ours - seen[:, -1],
+        ahead=seen[:, -1] - seen[:, 0],
+    )
+
+
+def where_best(found: Facts) -> str:
+    """Where the best mixture lies, as far as the intervals say.
+
+    One of "half", "A", "between" and "B's side": "A" where no mixture is above A alone.
+    """
+    if side(found.gain) != 1:
+        return "half"
+    if found.chosen.mean() > R[HALF]:
+        return "B's side"
+    return "between" if side(found.over_a) == 1 else "A"
+
+
+@styled
+def mixing(lines: Mapping[str, np.ndarray], pair: str, t: int) -> tuple[Figure, str]:
+    """Accuracy along the line of a pair in round `t`, on the scale of all of them."""
+    curves = lines[pair][:, t - 1]
+    mean = curves.mean(axis=0)
+    best = int(mean.argmax())
+    fig, ax = canvas(height=350)
+    colour = look("FedDisco")["color"]
+    draw.banded(ax, R, curves, color=colour, marker="o", markersize=4)
+    draw.mark_best(ax, R, mean, colour)
+    ax.axvline(R[HALF], color=INK, linestyle=":", linewidth=1.5)
+    low = min(float(v.min()) for v in lines.values())
+    high = max(float(v.max()) for v in lines.values())
+    ax.set(xlabel="weight r of client B", ylabel="test accuracy (%)")
+    ax.set_ylim(5 * np.floor(low / 5), 5 * np.ceil(high / 5) + 2)
+    ax.set_title(f"{pair}, round {t}: best at r = {R[best]:.2f}")
+    ax.grid(axis="y")
+    alt = (
+        f"Test accuracy of the mixture against the weight r of client B, pair {pair}, "
+        f"round {t}, mean of {len(curves)} seeds with its interval. At r = 0: "
+        f"{mean[0]:.1f} %, at one half: {mean[HALF]:.1f} %, "
+        f"at r = 1: {mean[-1]:.1f} %. "
+        f"The best mixture is r = {R[best]:.2f} with {mean[best]:.1f} %."
+    )
+    return fig, alt
+
+
+def spread(curves: np.ndarray, t: int) -> tuple[float, float, float]:
+    """The better client's best weight in round `t`: lowest, highest, on the mean."""
+    seen = curves[:, t - 1]
+    a, b = seen[:, [0, -1]].mean(axis=0)
+    weight = R if b > a else 1 - R
+    each = weight[seen.argmax(axis=1)]
+    star = weight[seen.mean(axis=0).argmax()]
+    return float(each.min()), float(each.max()), float(star)
+
+
+@styled
+def best_weights(
+    lines: Mapping[str, np.ndarray], rounds: Sequence[int]
+) -> tuple[Figure, str]:
+    """The better client's best weight in these rounds, by pair, and the paper's."""
+    where = {f"{n}, round {t}": spread(v, t) for n, v in lines.items() for t in rounds}
+    fig, ax = canvas(520, 360)
+    thick = {"linewidth": 9, "solid_capstyle": "butt", "alpha": 0.55}
+    ax.plot(PAPER, [0, 0], color=look("FedAvg")["color"], **thick)
+    colour = look("FedDisco")["color"]
+    for k, (low, high, star) in enumerate(where.values(), 1):
+        ax.plot([low, high], [k, k], color=colour, **thick)
+        draw.mark_best(ax, np.array([star]), np.array([k]), colour)
+    names = ["paper: three pairs", *where]
+    ax.set_yticks(range(len(names)), names)
+    ax.axvline(R[HALF], color=INK, linestyle=":", linewidth=1.5)
+    ax.set(xlabel="best weight of the better client", xlim=(0, 1.06))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(axis="x")
+    alt = (
+        "Best weight of the client that is better alone. Paper, three pairs: "
+        f"{PAPER[0]} to {PAPER[1]}. Ours, lowest and highest seed: "
+        + "; ".join(f"{n} {a:.2f} to {b:.2f}" for n, (a, b, _) in where.items())
+        + "."
+    )
+    return fig, alt
