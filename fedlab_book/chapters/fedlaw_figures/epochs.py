@@ -78,14 +78,14 @@ def _ours(
 def _alt(learned: Learned, paper: pd.DataFrame, until: int) -> str:
     ours = "; ".join(
         f"{where}, E = {e}: gain {pm(gain(learned, e, where))}, gamma "
-        f"{late(c, 'GWS', where, 'gamma', until).mean():.3f}, step "
-        f"{late(c, 'GWS', where, 'g_norm', until).mean():.2f}"
+        f"{late(c, 'GWS', where, 'gamma', until).mean():z.3f}, step "
+        f"{late(c, 'GWS', where, 'g_norm', until).mean():z.2f}"
         for where in _OURS
         for e, c in learned.items()
     )
     theirs = "; ".join(
         f"{r['setting']}, E = {r['epochs']:g}: {r['with_'] - r['without']:+z.1f} and "
-        f"{r['gamma']:.3f}"
+        f"{r['gamma']:z.3f}"
         for r in paper.to_dict("records")
     )
     return (
@@ -143,7 +143,11 @@ def histogram(learned: Learned, theirs: float) -> Picture:
     """How often each balance is met, and the paper's mean."""
     r = balances(learned)
     fig, ax = canvas(500, 270)
-    ax.hist(r, np.geomspace(0.3, 40, 31), color=PALETTE["periwinkle"])
+    ax.hist(
+        r,
+        np.geomspace(min(0.3, r.min()), max(40, r.max()), 31),
+        color=PALETTE["periwinkle"],
+    )
     ax.set(xlabel="balance r, step over shrinking (log)", ylabel="rounds", xscale="log")
     ticks = [0.5, 1, 2, 5, 10, 20]
     ax.set_xticks(ticks, [f"{v:g}" for v in ticks])
@@ -154,8 +158,8 @@ def histogram(learned: Learned, theirs: float) -> Picture:
         _marked(ax, at, name)
     alt = (
         f"Histogram of the balance r over {len(r)} rounds of learned shrinking: median "
-        f"{np.median(r):.1f}, eight in ten from {np.percentile(r, 10):.1f} to "
-        f"{np.percentile(r, 90):.1f}. The paper's mean is {theirs:g}."
+        f"{np.median(r):z.1f}, eight in ten from {np.percentile(r, 10):z.1f} to "
+        f"{np.percentile(r, 90):z.1f}. The paper's mean is {theirs:g}."
     )
     return fig, alt, _CAPTION
 
@@ -178,14 +182,14 @@ def numbers(learned: Learned, theirs: float, factor: float) -> Numbers:
             last, every = r[:, -c.last :], r[:, _BEGUN:]
             low, high = np.percentile(every, [10, 90])
             row = {"setting": f"{where}, E = {e}"}
-            row[f"median r, last {c.last} rounds"] = f"{np.median(last):.1f}"
-            row["eight in ten of all rounds"] = f"{low:.1f} to {high:.1f}"
+            row[f"median r, last {c.last} rounds"] = f"{np.median(last):z.1f}"
+            row["eight in ten of all rounds"] = f"{low:z.1f} to {high:z.1f}"
             rows.append(row)
     caption = (
         "The balance r; the first two rounds are left out. No comparison is claimed: "
         f"the paper's mean, {theirs:g}, is of longer runs of another network. With its "
-        f"learned factor of {factor:.3f} it makes one round's step "
-        f"{theirs * (1 - factor):.1f} times as long as the network itself; if that "
+        f"learned factor of {factor:z.3f} it makes one round's step "
+        f"{theirs * (1 - factor):z.1f} times as long as the network itself; if that "
         "does not grow all the same, such a step goes mostly sideways."
     )
     return pd.DataFrame(rows), caption

@@ -76,8 +76,8 @@ def figure(found: Comparison) -> Picture:
     alt = (
         "Two panels against rounds, FedAvg and learned shrinking. Mean cosine between "
         "the moves of two clients, for the balanced half, the uneven half and all; all "
-        f"clients end at {ends['FedAvg']:+.2f} under FedAvg and at {ends['GWS']:+.2f} "
-        f"under GWS, mean of {len(found.of('FedAvg'))} seeds."
+        f"clients end at {ends['FedAvg']:+z.2f} under FedAvg and at "
+        f"{ends['GWS']:+z.2f} under GWS, mean of {len(found.of('FedAvg'))} seeds."
     )
     return fig, alt, "The critical point is where the line of all clients meets zero."
 
@@ -115,8 +115,8 @@ def weights(found: Comparison) -> Picture:
         mean = balanced(found, arm).mean(0)
         ax.plot(range(1, len(mean) + 1), mean, **look(arm), markevery=3, label=arm)
         told.append(
-            f"{arm} {mean[0]:.0f} in round 1, {mean[1]:.0f} in round 2, "
-            f"{mean[-found.last :].mean():.0f} at the end"
+            f"{arm} {mean[0]:z.0f} in round 1, {mean[1]:z.0f} in round 2, "
+            f"{mean[-found.last :].mean():z.0f} at the end"
         )
     ax.set(ylabel="share of the balanced half (%)", ylim=(0, 105))
     by_rounds(ax, len(mean))

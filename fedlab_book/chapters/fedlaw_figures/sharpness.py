@@ -70,6 +70,11 @@ class Bent:
         return float(self.accuracy[_UNIT])
 
     @property
+    def spread(self) -> float:
+        """How much the loss changes over all factors."""
+        return float(np.ptp(self.loss))
+
+    @property
     def moved(self) -> float:
         """Points that the accuracy moves by over all factors."""
         return float(np.ptp(self.accuracy))
@@ -146,10 +151,13 @@ def _histogram(ax: Axes, bent: Models) -> None:
 
 
 def _caption(bent: Models) -> str:
-    moved = " and ".join(f"{_mean(bent, n, 'moved'):.1f}" for n in (PLAIN, SHRUNKEN))
+    moved, spread = (
+        " and ".join(f"{_mean(bent, n, what):z.1f}" for n in (PLAIN, SHRUNKEN))
+        for what in ("moved", "spread")
+    )
     return (
         "Shrunken: times 0.93 in every round; the paper's Figure 4 has a learned "
-        "factor. Above: along the way the loss changes much, the accuracy by "
+        f"factor. Above: on the way the loss changes by {spread} nats, the accuracy by "
         f"{moved} points. Below: the parameters of all seeds, and how the loss rises "
         "beside the final models."
     )
@@ -162,12 +170,12 @@ def _alt(bent: Models) -> str:
     return (
         "Four panels. Test loss and accuracy of final models with all parameters "
         f"multiplied by {FACTORS[0]:g} to {FACTORS[-1]:g}, mean of {len(bent)} seeds. "
-        f"The loss at 1 is {loss[PLAIN]:.2f} for FedAvg and {loss[SHRUNKEN]:.2f} for "
-        f"the shrunken model; the accuracy moves by {mean(PLAIN, 'moved'):.1f} and "
-        f"{mean(SHRUNKEN, 'moved'):.1f} points. Histograms of the parameters: "
+        f"The loss at 1 is {loss[PLAIN]:z.2f} for FedAvg and {loss[SHRUNKEN]:z.2f} for "
+        f"the shrunken model; the accuracy moves by {mean(PLAIN, 'moved'):z.1f} and "
+        f"{mean(SHRUNKEN, 'moved'):z.1f} points. Histograms of the parameters: "
         f"{mean(PLAIN, 'near'):.0f} and {mean(SHRUNKEN, 'near'):.0f} in 100 lie within "
         f"{NEAR:g} of zero. Rise of the loss one step along the sharpest direction: "
-        + ", ".join(f"{name} {rise:.2f}" for name, rise in rises.items())
+        + ", ".join(f"{name} {rise:z.2f}" for name, rise in rises.items())
         + "."
     )
 
@@ -194,12 +202,12 @@ def numbers(bent: Models) -> Numbers:
         mean = partial(_mean, bent, name)
         row = {
             "model": name,
-            "length": f"{mean('length'):.1f}",
-            "near zero (%)": f"{mean('near'):.0f}",
-            "largest eigenvalue": f"{mean('top'):.1f}",
-            "over the fifth": f"{mean('ratio'):.1f}",
-            "test accuracy (%)": f"{mean('right'):.1f}",
-            "loss lowest at": f"× {mean('lowest'):.2f}",
+            "length": f"{mean('length'):z.1f}",
+            "near zero (%)": f"{mean('near'):z.0f}",
+            "largest eigenvalue": f"{mean('top'):z.1f}",
+            "over the fifth": f"{mean('ratio'):z.1f}",
+            "test accuracy (%)": f"{mean('right'):z.1f}",
+            "loss lowest at": f"× {mean('lowest'):z.2f}",
         }
         rows.append(row)
     return pd.DataFrame(rows), _TABLE

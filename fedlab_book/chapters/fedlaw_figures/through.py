@@ -71,8 +71,8 @@ def numbers(found: Courses) -> Numbers:
             "": name,
             "GWS is higher": f"until round {above[-1]}" if len(above) else "never",
             "seen last in round": f"{at[-1] + 1}",
-            "FedAvg there": f"{plain[:, at[-1]].mean():.1f}",
-            "GWS there": f"{ours[:, at[-1]].mean():.1f}",
+            "FedAvg there": f"{plain[:, at[-1]].mean():z.1f}",
+            "GWS there": f"{ours[:, at[-1]].mean():z.1f}",
         }
         rows.append(row)
     return pd.DataFrame(rows), "From the ledger: means of the seeds."

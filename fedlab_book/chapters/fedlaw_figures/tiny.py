@@ -46,7 +46,7 @@ def figure(found: Comparison, paper: pd.DataFrame) -> Picture:
     for one in (ax, other):
         zero(one)
         one.grid(axis="y")
-        one.legend(loc="lower left")
+        one.legend(loc="lower center")
     return fig, _alt(found, paper), _CAPTION
 
 

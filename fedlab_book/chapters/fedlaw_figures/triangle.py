@@ -115,18 +115,18 @@ def figure(faces: Faces, name: str, turn: int) -> tuple[Figure, str]:
     best, guess = (faces.best(name, turn, where) for where in ("test", "proxy"))
     _dots(ax, best, guess)
     above = faces.above(name, turn)
-    fig.suptitle(f"{name}, round {turn}: FedAvg {above:.2f} above the best", size=12)
+    fig.suptitle(f"{name}, round {turn}: FedAvg {above:z.2f} above the best", size=12)
     alt = (
         f"Triangle of all averages of three clients, {name}, round {turn}, test loss "
         f"averaged over {len(faces.seeds(name, turn))} seeds. The best shares are "
-        f"{_shares(best)}; FedAvg's equal shares lie {above:.2f} nats above. The "
+        f"{_shares(best)}; FedAvg's equal shares lie {above:z.2f} nats above. The "
         f"server's images choose {_shares(guess)}."
     )
     return fig, alt
 
 
 def _shares(shares: np.ndarray) -> str:
-    return ", ".join(f"{v:.2f}" for v in shares)
+    return ", ".join(f"{v:z.2f}" for v in shares)
 
 
 def _dots(ax: Axes, best: np.ndarray, guess: np.ndarray) -> None:
@@ -180,11 +180,11 @@ def numbers(faces: Faces, turn: int) -> Numbers:
         row = {
             "federation": name,
             "best shares": _shares(best),
-            "of client 0, by seed": f"{min(first):.2f} to {max(first):.2f}",
+            "of client 0, by seed": f"{min(first):z.2f} to {max(first):z.2f}",
             "the server's": _shares(guess),
-            "FedAvg (%)": f"{right[0]:.1f}",
-            "best (%)": f"{right[1]:.1f}",
-            "both maps alike": f"{np.mean(same):.3f}",
+            "FedAvg (%)": f"{right[0]:z.1f}",
+            "best (%)": f"{right[1]:z.1f}",
+            "both maps alike": f"{np.mean(same):z.3f}",
         }
         rows.append(row)
     cost = {way: f"{v.mean():+z.2f}" for way, v in costs(faces, turn).items()}

@@ -39,7 +39,7 @@ def figure(gains: np.ndarray, factors: np.ndarray, steps: np.ndarray) -> Picture
     zero(axes[0])
     each = zip(names, gains.T, factors.T, steps.T, strict=True)
     said = "; ".join(
-        f"{x}: {pm(g)} points, {v.mean():.3f}, {d.mean():.2f}" for x, g, v, d in each
+        f"{x}: {pm(g)} points, {v.mean():z.3f}, {d.mean():z.2f}" for x, g, v, d in each
     )
     alt = (
         "Three panels against the Dirichlet parameter of the split, from uneven to "
