@@ -307,7 +307,7 @@ def test_who_pulls_the_same_way_and_when_it_ends():
     table, caption = pulling.numbers(found)
     assert table["seeds"].tolist() == ["3 of 3", "0 of 3", "0 of 3"]
     assert table["in rounds"].tolist() == ["3, 3, 3", "none", "none"]
-    assert "Of 3 rounds" in caption
+    assert "which of 3 rounds" in caption
     assert signs(pulling.facts(pulled(-0.2))) == [-1, -1]
 
 

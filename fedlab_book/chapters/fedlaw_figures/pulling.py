@@ -102,8 +102,8 @@ def numbers(found: Comparison) -> Numbers:
         row["cosine at the end"] = pm(late(found, arm, None, "all"), 2)
         rows.append(row)
     turns = found.curves("FedAvg", what="all").shape[1]
-    caption = "In how many seeds does the cosine of all clients fall below zero, when"
-    return pd.DataFrame(rows), f"{caption}? Of {turns} rounds."
+    caption = f"In how many seeds, and in which of {turns} rounds, the cosine of all "
+    return pd.DataFrame(rows), f"{caption}clients falls below zero."
 
 
 @styled
