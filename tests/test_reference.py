@@ -124,6 +124,13 @@ def test_every_method_has_a_card(key):
     assert (paths.ROOT / METHODS[key].proof).is_file()
 
 
+def test_a_card_names_a_chapter_once_and_then_the_page_below_it():
+    (pages,) = re.findall(r"^:in the book: (.+)", gallery.card("fedlaw"), re.M)
+    said = re.findall(r"`([^`<]+) <", pages)
+    four = [text for text in said if text.startswith("chapter 4")]
+    assert four == ["chapter 4", "chapter 4, figure by figure"]
+
+
 @pytest.mark.parametrize("key", METHODS)
 def test_the_options_on_a_card_are_taken(key):
     given = re.findall(r"`(\w+)=([^`]+)`", gallery.options(METHODS[key]))

@@ -23,6 +23,7 @@ from tools import paths, surface
 from tools.reference import escaped, link, linked
 
 FIELD = "08_everyone_on_one_field"  # the chapter that the ledger's table `field` is for
+BESIDE = "figure_by_figure"  # a page below a chapter
 CHOICES = {
     "rule": "client's rule",
     "weigh": "weights",
@@ -169,7 +170,8 @@ def options(entry: Entry) -> str:
 def _chapters() -> dict[str, set[str]]:
     """What every numbered chapter names: `fl.NAME`, or so imported; `METHODS[NAME]`."""
     found: dict[str, set[str]] = {}
-    for path in sorted((paths.ROOT / "notebooks").glob("0*.ipynb")):
+    pages = (paths.ROOT / "notebooks").glob("0*.ipynb")
+    for path in sorted(pages, key=lambda p: (p.stem[:2], BESIDE in p.stem, p.stem)):
         names = found.setdefault(path.stem, set())
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type != "code":
@@ -211,6 +213,7 @@ def used(key: str) -> list[str]:
 def _linked_page(page: str) -> str:
     number, ledger = re.match(r"0*(\d+)_", page), page.removeprefix("ledger_")
     said = f"chapter {number[1]}" if number else f"ledger of {_name(ledger)}"
+    said += ", figure by figure" if BESIDE in page else ""
     return f"{{doc}}`{said} <../notebooks/{page}>`"
 
 
