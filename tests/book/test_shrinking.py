@@ -6,7 +6,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench
-from fedlab_book.chapters.shrinking import GAMMAS, Turned, knob
+from fedlab_book.chapters.shrinking.knob import GAMMAS, Turned, knob
 from fedlab_core import tree
 from fedlab_core.errors import InputError
 
