@@ -227,9 +227,11 @@ def verdict(values: Sequence[float] | np.ndarray, sign: float = 1) -> str:
     return judge_gain(mine, theirs, None, 0.0, sign=claimed, own_scale=False).word
 
 
-def effect(values: Sequence[float] | np.ndarray) -> str:
+def effect(
+    values: Sequence[float] | np.ndarray, words: tuple[str, str] = (GAIN, LOSS)
+) -> str:
     """The same where nothing is claimed: a gain, a loss, or neither."""
-    return {1: GAIN, -1: LOSS, 0: UNDECIDED}[side(values)]
+    return {1: words[0], -1: words[1], 0: UNDECIDED}[side(values)]
 
 
 @cache

@@ -12,16 +12,16 @@ which it is true; if the runs do not meet it any more, the build stops and names
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from IPython.display import HTML
 
-from fedlab_book.bench import GAIN, LOSS, pm, side, verdict
+from fedlab_book.bench import GAIN, LOSS, effect, pm, side, verdict
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.verdict import UNDECIDED
 
 _WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
 _ELSEWHERE = (
@@ -50,7 +50,7 @@ class Row:
         values = np.asarray(self.values, float)
         if self.claim is not None:
             return verdict(values, self.claim)
-        return {1: self.words[0], -1: self.words[1], 0: UNDECIDED}[side(values)]
+        return effect(values, self.words)
 
 
 def finding(
@@ -89,6 +89,40 @@ def finding(
         f"<caption>{html.escape(caption)}</caption><thead><tr>{titles}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def signs(facts: Mapping[str, Row]) -> list[int]:
+    """On which side of zero each row's interval lies; 0 where zero is inside."""
+    return [side(row.values) for row in facts.values()]
+
+
+def stated(
+    sentence: str,
+    facts: Mapping[str, Row],
+    sides: Sequence[int | None],
+    *,
+    holds: bool = True,
+    **how: Any,
+) -> HTML:
+    """A finding that holds if the interval of every row lies on its side of zero.
+
+    Args:
+        sides: 1, -1, or 0 for a row that has zero inside; None where the sentence does
+            not depend on it.
+        holds: whatever else the sentence depends on.
+        how: further arguments of `finding`.
+    """
+    require(len(sides) == len(facts), "sides: one for every row")
+    pairs = zip(signs(facts), sides, strict=True)
+    carried = all(claimed in (None, side) for side, claimed in pairs)
+    rows = list(facts.values())
+    return finding(sentence, rows, holds=holds and carried, **how)
+
+
+def told(facts: Mapping[str, Row], digits: int = 1) -> str:
+    """Every row in words, for a text alternative."""
+    each = (f"{row.name} {pm(row.values, digits)}" for row in facts.values())
+    return "; ".join(each)
 
 
 def _reach(row: Row) -> tuple[float, float]:

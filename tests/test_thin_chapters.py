@@ -22,6 +22,15 @@ MAX_ALGORITHM = 25
 thin = pytest.mark.parametrize("name", THIN)
 
 
+@pytest.fixture
+def executed(name: str) -> Path:
+    """The copy with outputs, which `make test` makes before it comes here."""
+    copy = copy_of(paths.ROOT / "notebooks" / f"{name}.ipynb", paths.ROOT)
+    if not copy.is_file():
+        pytest.skip(f"{name} has not been executed; run `make book`")
+    return copy
+
+
 def code(name: str) -> list[nbformat.NotebookNode]:
     notebook = nbformat.read(paths.ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -75,13 +84,10 @@ def private(text: str) -> list[str]:
 
 
 @thin
-def test_nothing_private_is_on_view(name: str) -> None:
+def test_nothing_private_is_on_view(name: str, executed: Path) -> None:
     """In cells, and in the sources that the executed copy shows."""
     assert [n for c in on_view(name) for n in private(c.source)] == []
-    copy = copy_of(paths.ROOT / "notebooks" / f"{name}.ipynb", paths.ROOT)
-    if not copy.is_file():
-        pytest.skip(f"{name} has not been executed; run `make book`")
-    cells = nbformat.read(copy, as_version=4).cells
+    cells = nbformat.read(executed, as_version=4).cells
     said = (o.get("data", {}) for c in cells for o in c.get("outputs", []))
     shown = [d["text/markdown"] for d in said if "text/markdown" in d]
     listed = re.findall(r"```python\n(.*?)```", "\n".join(shown), re.DOTALL)
@@ -146,11 +152,8 @@ def test_what_is_taken_from_a_hidden_cell_is_found() -> None:
 
 
 @thin
-def test_captions_are_plain_and_no_zero_is_negative(name: str) -> None:
-    copy: Path = copy_of(paths.ROOT / "notebooks" / f"{name}.ipynb", paths.ROOT)
-    if not copy.is_file():
-        pytest.skip(f"{name} has not been executed; run `make book`")
-    text = copy.read_text()
+def test_captions_are_plain_and_no_zero_is_negative(name: str, executed: Path) -> None:
+    text = executed.read_text()
     captions = re.findall(r"<(?:fig)?caption>(.*?)</(?:fig)?caption>", text)
     captions += re.findall(r'fl-caption\\?\\?\\?">(.*?)</p>', text)
     assert captions

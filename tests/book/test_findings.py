@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from fedlab_book.findings import Row, Unsupported, finding
+from fedlab_book.findings import Row, Unsupported, finding, signs, stated, told
 from fedlab_book.guesses import predict
 from fedlab_core.errors import InputError
+from tests.figure_cases import NONE, UP
 
 
 def found(
@@ -110,3 +111,30 @@ def test_reasons_give_way_where_runs_answer_otherwise():
     assert shown.index("No.") < shown.index("Yes.")
     with pytest.raises(InputError, match="written='left': choose from up, down"):
         predict("Where?", answers, right="up", written="left")
+
+
+def test_a_sentence_stands_on_the_side_of_every_row():
+    rows = {"a": Row("A", UP), "b": Row("B", -UP), "c": Row("C", NONE)}
+    assert signs(rows) == [1, -1, 0]
+    for sides in ([1, -1, 0], [1, None, None], [None, None, None]):
+        assert "It is so." in str(stated("It is so.", rows, sides).data)
+
+
+@pytest.mark.parametrize("sides", [[-1, -1, 0], [1, 0, 0], [1, -1, 1]])
+def test_a_planted_wrong_number_stops_the_build(sides):
+    rows = {"a": Row("A", UP), "b": Row("B", -UP), "c": Row("C", NONE)}
+    with pytest.raises(Unsupported, match="It is so"):
+        stated("It is so.", rows, sides)
+    with pytest.raises(Unsupported):
+        stated("It is so.", rows, [1, -1, 0], holds=False)
+    assert "read the table" in str(stated("So.", rows, sides, built_in=False).data)
+
+
+def test_every_row_needs_a_side():
+    with pytest.raises(InputError, match="one for every row"):
+        stated("It is so.", {"a": Row("A", UP)}, [1, 1])
+
+
+def test_rows_in_words_have_no_minus_before_zero():
+    assert told({"a": Row("A", UP)}) == "A +2.0 ± 0.4"
+    assert "-0.0" not in told({"a": Row("A", [-0.01, -0.02, 0.0])})

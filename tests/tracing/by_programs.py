@@ -42,46 +42,45 @@ class Weighed:
         return self.ask("weigh", len(members.ids), **about).outputs["weights"].clone()
 
 
-def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
-    """The method with everything asked of its programs that they can answer."""
+@dataclass
+class Asked:
+    """What a method's hooks answer if its programs are asked instead."""
 
-    exchange = method.rule.exchange
+    method: Method
+    programs: MethodPrograms
+    ran: Ran
 
-    def ask(part: str, k: int | None, **given) -> Reader:
-        program = programs.programs[part] if k is None else programs.members[part][k]
-        reader = Reader(program)
+    def ask(self, part: str, k: int | None, **given) -> Reader:
+        named, members = self.programs.programs, self.programs.members
+        reader = Reader(named[part] if k is None else members[part][k])
         reader.put(**given)
         reader.run()
-        ran.parts[part] += 1
+        self.ran.parts[part] += 1
         return reader
 
-    def begin(model, view) -> ServerState:
-        said = ask("begin", None, model=model)
-        kept = method.server.begin(model, view)  # what a program does not say
-        return replace(kept, **trees(said, kept))
+    def begin(self, model, view) -> ServerState:
+        said = self.ask("begin", None, model=model)
+        kept = self.method.server.begin(model, view)  # what a program does not say
+        return replace(kept, **_trees(said, kept))
 
-    def trees(said: Reader, kept: ServerState) -> dict[str, Any]:
-        found = {n: said.tree(n) for n in ("model", "memory", "broadcast")}
-        return found | {"start": None if kept.start is None else said.tree("start")}
-
-    def step(g) -> ServerState:
+    def step(self, g) -> ServerState:
         about = {n: getattr(g.members, n) for n in ABOUT}
-        trees_ = {n: getattr(g.before, n) for n in ("model", "memory", "broadcast")}
+        trees = {n: getattr(g.before, n) for n in ("model", "memory", "broadcast")}
         more = {"models": g.models, "weights": g.weights, "uploads": g.uploads}
         more |= {"start": g.before.begin, "clients": torch.tensor(float(g.clients))}
-        given = {**about, **trees_, **more}
-        if programs.loop:
-            given |= searched(g, given)
-        said = ask("server", len(g.members.ids), **given)
-        kept = method.server.step(g)
-        return replace(kept, **trees(said, kept))
+        given = {**about, **trees, **more}
+        if self.programs.loop:
+            given |= self.searched(g, given)
+        said = self.ask("server", len(g.members.ids), **given)
+        kept = self.method.server.step(g)
+        return replace(kept, **_trees(said, kept))
 
-    def searched(g, given) -> dict[str, Tree]:
+    def searched(self, g, given) -> dict[str, Tree]:
         """What is known and found once the server has learned on its samples."""
-        loop, k = programs.loop, len(g.members.ids)
-        begun = ask("search", k, **given)
+        loop, k = self.programs.loop, len(g.members.ids)
+        begun = self.ask("search", k, **given)
         same = {n: begun.tree(n) for n in ("known", "found", "buffers")}
-        learn = Reader(programs.members["learn"][k])
+        learn = Reader(self.programs.members["learn"][k])
         x, y = g.view.proxy_set("the server")
         learn.put(x=x, y=y, **same)
         seed, t, group = g.key
@@ -97,13 +96,12 @@ def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
             for name, how in learn.program.draws.items():
                 learn.put(**{name: drawn(marks[step], how)})
             learn.run()
-            ran.parts["learn"] += 1
+            self.ran.parts["learn"] += 1
         changed = ("found", "buffers") if order else ()
         return same | {n: learn.tree(n) for n in changed}
 
-    def report(net, params, x, y):
-        program = programs.programs["report"]
-        reader = Reader(program)
+    def report(self, net, params, x, y) -> Tree:
+        reader = Reader(self.programs.programs["report"])
         reader.put(params=params)
         parts: list[Tree] = []
         for some in torch.arange(len(x)).split(CHUNK):
@@ -115,25 +113,33 @@ def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
             reader.run()
             told = reader.tree("told")
             parts.append({n: v[: len(some)] for n, v in told.items()})
-        ran.parts["report"] += 1
+        self.ran.parts["report"] += 1
         return concat(parts)
 
-    def share(known, who, ids):
+    def share(self, known, who, ids) -> Tree:
         rows = []
         for k in ids:
             first = [i for i, j in enumerate(who) if j == k]
             order = first + [i for i, j in enumerate(who) if j != k]
             part = "share" if first else "apart"
             told = {n: v[order] for n, v in known.items()}
-            rows.append(ask(part, len(who), told=told).tree("broadcast"))
+            rows.append(self.ask(part, len(who), told=told).tree("broadcast"))
         return concat(rows)
 
-    with_server = {} if "server" in programs.refused else {"begin": begin, "step": step}
-    rule = method.rule
-    if exchange is not None:
-        sharing = {"share": share} if exchange.share else {}
-        rule = replace(rule, exchange=replace(exchange, of=report, **sharing))
-    return replace(
-        method, rule=rule, weigh=Weighed(method.weigh, ask),
-        server=replace(method.server, **with_server),
-    )  # fmt: skip
+
+def _trees(said: Reader, kept: ServerState) -> dict[str, Any]:
+    found = {n: said.tree(n) for n in ("model", "memory", "broadcast")}
+    return found | {"start": None if kept.start is None else said.tree("start")}
+
+
+def by_programs(method: Method, programs: MethodPrograms, ran: Ran) -> Method:
+    """The method with everything asked of its programs that they can answer."""
+    asked, rule, server = Asked(method, programs, ran), method.rule, method.server
+    if "server" not in programs.refused:
+        server = replace(server, begin=asked.begin, step=asked.step)
+    if (exchange := rule.exchange) is not None:
+        sharing = {"share": asked.share} if exchange.share else {}
+        told = replace(exchange, of=asked.report, **sharing)
+        rule = replace(rule, exchange=told)
+    weigh = Weighed(method.weigh, asked.ask)
+    return replace(method, rule=rule, weigh=weigh, server=server)

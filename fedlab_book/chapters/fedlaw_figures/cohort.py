@@ -7,9 +7,10 @@ import torch
 from matplotlib.axes import Axes
 
 from fedlab_book.bench import Comparison
-from fedlab_book.chapters.fedlaw_figures.common import Picture, by_rounds, told
+from fedlab_book.chapters.fedlaw_figures.common import Picture, by_rounds
+from fedlab_book.chapters.shrinking.wrong import shares_of
 from fedlab_book.figures import INK, canvas, look, styled
-from fedlab_book.findings import Row
+from fedlab_book.findings import Row, told
 from fedlab_core.metrics import heterogeneity_coherence
 from fedlab_core.rounds.history import Round
 
@@ -23,7 +24,7 @@ LEARNED = ("Attentive", "FedLAW")
 
 def mixture(now: Round) -> dict:
     """The classes in the average, and how like the mix of all data they are."""
-    shares = now.servers[0].memory.get("lambda", now.weights[0]).cpu()
+    shares = shares_of(now)
     counts, who = now.world.counts, torch.as_tensor(now.ids)
     held = (counts[who] / counts[who].sum(1, keepdim=True)).to(torch.float64)
     mix = shares.to(torch.float64) @ held

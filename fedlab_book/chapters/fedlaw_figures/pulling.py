@@ -14,6 +14,7 @@ from fedlab_book.chapters.fedlaw_figures.common import (
     late,
     line_of,
 )
+from fedlab_book.chapters.shrinking.wrong import shares
 from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
@@ -36,9 +37,7 @@ def pulls(now: Round) -> dict:
     half = len(c) // 2
     parts = {"balanced": slice(0, half), "uneven": slice(half, None)}
     told: dict = {n: of_pairs(c[part, part]) for n, part in parts.items()}
-    state = now.servers[0].memory
-    shares = state.get("lambda", now.weights[0]).cpu().numpy()
-    return told | {"all": of_pairs(c), "shares": shares}
+    return told | {"all": of_pairs(c)} | shares(now)
 
 
 def of_pairs(cosines: np.ndarray) -> float:
@@ -49,8 +48,8 @@ def of_pairs(cosines: np.ndarray) -> float:
 
 def balanced(found: Comparison, arm: str) -> np.ndarray:
     """What the balanced half holds of the weight, in percent: (seeds, rounds)."""
-    shares = found.curves(arm, what="shares")
-    return 100 * shares[..., : shares.shape[-1] // 2].sum(axis=-1)
+    held = found.curves(arm, what="shares")
+    return 100 * held[..., : held.shape[-1] // 2].sum(axis=-1)
 
 
 def crossings(found: Comparison, arm: str) -> list[int | None]:

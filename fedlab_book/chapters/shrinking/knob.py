@@ -20,6 +20,7 @@ from fedlab_core import Proxy, Training, fedavg, federate, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import logits, shrinking
 from fedlab_core.rounds import Method
+from fedlab_core.rounds.history import Round
 from fedlab_core.rounds.worlds import World
 
 GAMMAS = [round(0.5 + 0.05 * i, 2) for i in range(17)]  # 0.5 to 1.3
@@ -125,7 +126,7 @@ def arrived(world: World, method: Method, number: int, seed: int) -> dict[str, A
     """
     seen: dict[str, Any] = {}
 
-    def look(now: Any) -> dict:
+    def look(now: Round) -> dict:
         if now.number == number:
             seen.update(begin=tree.take(now.before, 0), models=now.trained.states)
             seen.update(shares=now.weights[0])

@@ -47,10 +47,11 @@ def one_round(path: Path) -> tuple[Figure, str]:
 
 
 def least_share(rate: float, steps: int, halve: int, wrong: float = 0.5) -> float:
-    """The least, in percent, that wrong clients can have after a search from the sizes.
+    """What wrong clients have, in percent, after a search by full steps alone.
 
-    A step of Adam moves a log-share by no more than its rate: theirs fall by all rates
-    added up, the others' rise by as much. `wrong` is what they have at the beginning.
+    A full step of Adam moves a log-share by its rate; only where a slope suddenly grows
+    is one longer. Theirs fall by all rates added up, the others' rise by as much.
+    `wrong` is what they have at the beginning.
     """
     far = sum(rate * 0.5 ** (step // halve) for step in range(steps))
     down, up = wrong * np.exp(-far), (1 - wrong) * np.exp(far)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,18 +15,19 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
 from fedlab_core.metrics import logits
+from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
 
-def temperature(now: Any) -> dict[str, float]:
+def temperature(now: Round) -> dict[str, float]:
     """Of a round: by what the average's outputs are multiplied for the least loss.
 
     The loss is the proxy set's, the parameters stay as they are.
     """
     world, said = now.world, now.servers[0].metrics
-    if "gamma" not in said:
+    if "gamma" not in said or world.proxy is None:
         return {"temper": float("nan")}
     gamma, state = said["gamma"], tree.take(now.after, 0)
     mean = {n: v / gamma if n in world.parameters else v for n, v in state.items()}

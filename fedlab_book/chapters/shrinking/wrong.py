@@ -1,21 +1,26 @@
 """Clinics whose labels are wrong: who gets which share, and what that is worth."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking.gains import Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas
 from fedlab_book.findings import Row
+from fedlab_core.rounds.history import Round
 
 
-def shares(now: Any) -> dict[str, np.ndarray]:
+def shares_of(now: Round) -> Tensor:
     """Everyone's share in a round: the learned one, or that by size."""
-    learned = now.servers[0].memory
-    return {"shares": learned.get("lambda", now.weights[0]).cpu().numpy()}
+    return now.servers[0].memory.get("lambda", now.weights[0]).cpu()
+
+
+def shares(now: Round) -> dict[str, np.ndarray]:
+    """The same, to be seen in every round of a run."""
+    return {"shares": shares_of(now).numpy()}
 
 
 def in_round(

@@ -1,0 +1,265 @@
+"""Chapter 4's findings and pictures: by hand, and red where a number is planted."""
+
+import ast
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import fedlab_core as fl
+from fedlab_book.bench import Bench, Comparison
+from fedlab_book.chapters.shrinking import beside, gains, knob, search, temper, wrong
+from fedlab_core.methods.fedlaw import fedlaw
+from fedlab_ledger.book import opened
+from tests.figure_cases import SEEDS, drawn, made
+from tools import paths
+
+CHAPTER = paths.ROOT / "notebooks" / "04_shrinking_the_average.ipynb"
+ARMS = [*gains.CAUSES, "FedAvg", "γ = 0.85", "FedLAW", "Server-FT"]
+
+
+def ended(alike: dict[str, float], uneven: dict[str, float]) -> Comparison:
+    """All at .5, but those named, by so many points."""
+    seen = {}
+    for where, more in (("alike", alike), ("uneven", uneven)):
+        for arm in ARMS:
+            end = 0.5 + more.get(arm, 0) / 100
+            seen[where, arm] = {"accuracy": [0.1] * 4 + [end] * 2}
+    return made(seen)
+
+
+PRINTED = {
+    ("hand", "alike"): {"γ = 0.93": [4.0]},
+    ("why", "alike"): {"γ = 0.93": [4.0, 1.0], gains.CAUSES[1]: [2.0]},
+    ("images", "alike"): {"Server-FT": [1.0], "FedLAW": [4.0]},
+    ("images", "uneven"): {"Server-FT": [0.5], "FedLAW": [2.5]},
+    ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
+    ("wrong", "alike"): {"FedLAW": [5.5], "FedDF": [6.0]},
+}
+
+
+def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
+    arms, paper = ["γ = 0.93", "γ = 0.85"], PRINTED["hand", "alike"]
+    found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2, "γ = 0.85": -3})
+    said = gains.helps_and_hurts(found, arms, paper)
+    assert said["holds"] and said["rows"][0].paper == 4.0
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0, -2, -3])
+    for planted in (ended({}, {"γ = 0.93": -2}), ended({"γ = 0.93": 1}, {})):
+        assert not gains.helps_and_hurts(planted, arms, paper)["holds"]
+    alt = drawn(gains.by_place(found, arms, ["alike", "uneven"]))
+    assert "uneven, γ = 0.85: -3.0 ± 0.0" in alt
+
+
+def test_decay_has_to_come_near_and_the_learned_factor_to_be_ahead():
+    fixed, decay, slower, once, learned = gains.CAUSES
+    right = {fixed: 1.0, decay: 0.8, learned: 2.0}
+    found = ended(right, {})
+    said = gains.causes(found, PRINTED["why", "alike"])
+    assert said["holds"] and said["rows"][0].paper == 4.0
+    assert said["rows"][-1].values == pytest.approx(1.2)
+    for planted in ({decay: 0.2}, {learned: 0.5}, {slower: 1.0}, {once: -1.0}):
+        other = ended(right | planted, {})
+        assert not gains.causes(other, PRINTED["why", "alike"])["holds"], planted
+    assert "halved once: +0.0 ± 0.0" in drawn(
+        gains.by_arm(found, gains.CAUSES, "alike")
+    )
+
+
+def test_the_same_images_are_compared_with_training_on_them():
+    said = gains.same_images(ended({"FedLAW": 2.0}, {}), PRINTED)
+    assert said["holds"]
+    by_name = {row.name: row for row in said["rows"]}
+    assert by_name["FedLAW over Server-FT, alike"].paper == 3.0
+    assert by_name["FedLAW over Server-FT, uneven"].values == pytest.approx(0)
+    for planted in (ended({}, {}), ended({"FedLAW": 2.0}, {"FedLAW": 1.0})):
+        assert not gains.same_images(planted, PRINTED)["holds"]
+    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0}, {})
+    assert not gains.same_images(worse, PRINTED)["holds"]
+
+
+# -- the search --------------------------------------------------------------------
+
+
+def path(*wrong_share: float) -> list[tuple[float, float, np.ndarray]]:
+    """Two clients, the second wrong: its share at every step."""
+    return [(2.0 - w, 0.9, np.array([1 - w, w])) for w in wrong_share]
+
+
+def test_the_least_share_is_what_all_steps_together_can_do():
+    """Rates .1, .1, .05: a log-share falls by .25 and the other rises by as much."""
+    down, up = 0.5 * np.exp(-0.25), 0.5 * np.exp(0.25)
+    assert search.least_share(0.1, 3, 2) == pytest.approx(100 * down / (down + up))
+    assert search.least_share(0.1, 0, 2) == 50
+
+
+def test_the_least_share_is_that_of_adam_where_the_slope_stays():
+    b = torch.zeros(2, dtype=torch.double, requires_grad=True)
+    adam = torch.optim.Adam([b], 0.15, betas=(0.5, 0.999))
+    slower = torch.optim.lr_scheduler.StepLR(adam, 3, gamma=0.5)
+    for _ in range(10):
+        b.grad = torch.tensor([-1e3, 1e3], dtype=torch.double)
+        adam.step()
+        slower.step()
+    left = 100 * float(b.detach().softmax(0)[1])
+    assert left == pytest.approx(search.least_share(0.15, 10, 3), rel=1e-6)
+
+
+WHO = [np.array([False, True])] * SEEDS
+WAYS = {
+    "ten steps": [path(0.5, 0.19)] * SEEDS,
+    "published rates": [path(0.5, 0.33 + 0.001 * k) for k in range(SEEDS)],
+    "constant rates": [path(0.5, 0.01)] * SEEDS,
+}
+LIMITS = {"ten steps": 17.0, "published rates": 31.0}
+
+
+def test_a_short_search_ends_near_its_limit_and_a_long_one_near_nothing():
+    assert search.held_by(WAYS["ten steps"][0], WHO[0]).tolist() == [50, 19]
+    said = search.stopped_short(WAYS, WHO, LIMITS)
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 2, -32])
+    for way, end in (("ten steps", 0.3), ("constant rates", 0.2)):
+        planted = WAYS | {way: [path(0.5, end)] * SEEDS}
+        assert not search.stopped_short(planted, WHO, LIMITS)["holds"]
+    alt = drawn(search.long_searches(WAYS, WHO, LIMITS))
+    assert "ten steps: 19.0, its limit 17.0" in alt
+    assert "keeps 1.0 ± 0.0 %" in search.after_search(WAYS["constant rates"], WHO)
+    assert "clinic 0's share changes most, from 50 to 81" in drawn(
+        search.one_round(WAYS["ten steps"][0])
+    )
+
+
+def test_the_chapters_own_lines_find_what_the_core_finds():
+    """Its cells tagged `algorithm`, on another federation, and for other settings."""
+    cells = nbformat.read(CHAPTER, as_version=4).cells
+    whole = [c.source for c in cells if "algorithm" in c.metadata.get("tags", [])]
+    names: dict[str, Any] = {"torch": torch}
+    exec(compile(ast.parse("\n".join(whole)), str(CHAPTER), "exec"), names)
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
+    world = bench.place("dirichlet", clients=4, alpha=0.5, capacity=False)(7)
+    local = fl.Training(lr=0.2, epochs=2, batch_size=32)
+    for steps, rates, halve in ((5, (0.1, 0.02), 2), (12, (0.03, 0.2), 5)):
+        how = {"server_epochs": steps, "halve_every": halve, "batch": 1000}
+        method = fedlaw(local, lr=rates[0], x_lr=rates[1], **how)
+        came = knob.arrived(world, method, 2, 7)
+        assert world.proxy is not None
+        x, y = world.proxy
+
+        def loss_of(w, x=x, y=y):
+            return F.cross_entropy(torch.func.functional_call(world.model, w, (x,)), y)
+
+        given = loss_of, came["models"], came["shares"], steps, rates, halve
+        found = names["search_round"](*given)
+        seen = fl.federate(
+            world, method, 2, seed=7, observe=wrong.shares, progress=False
+        ).rows[-1]
+        assert found[-1][1] == pytest.approx(seen["gamma"], abs=1e-5)
+        assert np.allclose(found[-1][2], seen["shares"], atol=1e-5)
+        assert abs(found[-1][1] - 1) > 1e-3  # it went somewhere
+
+
+# -- the temperature ---------------------------------------------------------------
+
+
+def factor(alike: float, uneven: float, first: float = 1.3) -> Comparison:
+    seen = {
+        (where, "GWS"): {"gamma": [first, end, end], "temper": [first**3, end**3, end]}
+        for where, end in (("alike", alike), ("uneven", uneven))
+    }
+    return made(seen, last=2)
+
+
+def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
+    said = temper.closer_to_one(factor(0.9, 0.95), "GWS")
+    assert said["holds"] and said["rows"][-1].values == pytest.approx(0.05)
+    assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
+    for planted in (factor(0.95, 0.9), factor(1.1, 0.95), factor(0.9, 0.95, 0.98)):
+        assert not temper.closer_to_one(planted, "GWS")["holds"]
+
+
+def test_a_temperature_is_compared_by_its_root():
+    found = factor(0.9, 0.9)
+    off = 0.9 ** (1 / 3) - 0.9  # of every third round; the others are cubes
+    assert temper.apart(found, "GWS", ["alike", "uneven"], 3) == pytest.approx(off / 3)
+    alt = drawn(temper.learned(found, "GWS", ["alike", "uneven"], 3))
+    assert "alike: 1.30 in round 1, 0.900 at the end" in alt
+
+
+def test_the_temperature_is_the_best_factor_for_the_outputs():
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
+    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
+    seen = knob.arrived(world, fl.fedavg(fl.Training(lr=0.2, epochs=3)), 3, 7)
+    state = {n: v[None] for n, v in seen["begin"].items()}
+    server = SimpleNamespace(metrics={"gamma": torch.tensor(1.0)})
+    now: Any = SimpleNamespace(world=world, servers=[server], after=state)
+    best = temper.temperature(now)["temper"]
+    assert world.proxy is not None
+    x, y = world.proxy
+    out = torch.func.functional_call(world.model, seen["begin"], (x,))
+    losses = {
+        s: float(F.cross_entropy(s * out, y)) for s in (best / 1.1, best, 1.1 * best)
+    }
+    assert min(losses, key=lambda s: losses[s]) == best
+    server.metrics = {}
+    assert np.isnan(temper.temperature(now)["temper"])
+
+
+# -- who is wrong, and the five claims ---------------------------------------------
+
+
+def half(fedlaw_: float, feddf: float = 0.0, gws: float = 0.0) -> Comparison:
+    ends = {"FedAvg": 0, "GWS": gws, "Attentive": 9, "FedLAW": fedlaw_, "FedDF": feddf}
+    shares = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
+    return made(
+        {
+            ("", arm): {"accuracy": [0.1, *[0.4 + more / 100] * 2], "shares": shares}
+            for arm, more in ends.items()
+        }
+    )
+
+
+def test_shares_have_to_rescue_and_the_others_to_stay_behind():
+    paper = PRINTED["wrong", "alike"]
+    said = wrong.rescued(half(10.0), paper)
+    assert said["holds"] and said["rows"][-1].paper == -0.5
+    for planted in (half(0.0), half(10.0, feddf=11.0), half(10.0, gws=10.0)):
+        assert not wrong.rescued(planted, paper)["holds"]
+
+
+def test_what_the_wrong_half_holds():
+    found = half(10.0)
+    assert wrong.kept(found, WHO, "FedLAW") == pytest.approx(15)  # of 20 and 10
+    alt = drawn(wrong.in_round(found, WHO, "FedLAW", 2))
+    assert "holds 20 percent together" in alt and "Of 3 clinics" in alt
+    alt = drawn(wrong.in_round(found, WHO, "FedLAW", 1))
+    assert "right labels 0 have less" in alt
+
+
+def test_five_claims_stand_beside_the_papers():
+    bad = half(10.0)
+    found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
+    table = beside.five_claims(found, bad, PRINTED, opened())
+    assert len(table) == 5
+    assert table["paper"].tolist()[:4] == ["+4.0", "+1.5, -2.0", "+2.0", "+5.5"]
+    told = ["same direction", "same direction", "undecided", "same direction"]
+    assert table["can we tell?"].tolist()[:4] == told
+
+
+def test_a_claim_at_the_papers_scale_is_the_ledgers():
+    name = "table3: over FedAvg, FMNIST MLP, α=0.1"
+    row = beside.at_paper_scale(opened(), "fedlaw", name).row()
+    judged = {j.claim.name: j for j in opened().headline_claims("fedlaw")}[name]
+    assert row["here"].startswith(f"{judged.verdict.mean:+.1f} ± ")
+    assert row["can we tell?"] == judged.verdict.word
+
+
+def test_the_papers_gains_are_differences(tmp_path):
+    table = tmp_path / "paper.csv"
+    table.write_text(
+        "part,arm,split,where,without,with_\nx,A,s,T1,60,62\nx,A,s,T2,60,59\n"
+    )
+    assert beside.printed(str(table)) == {("x", "s"): {"A": [2.0, -1.0]}}
