@@ -38,8 +38,8 @@ function markEdges(frame) {
   known.get(frame).hint?.classList.toggle("fl-done", rest <= 2);
 }
 
-function isWide(frame) {
-  return frame.isConnected && frame.clientWidth && frame.scrollWidth > frame.clientWidth + 2;
+function isWide(frame, by = 0) {
+  return frame.isConnected && frame.clientWidth && frame.scrollWidth > frame.clientWidth + by;
 }
 
 function markScrollers() {
@@ -50,7 +50,7 @@ function markScrollers() {
     frame.classList.remove("fl-more-left", "fl-more-right");
     for (const name of given) frame.removeAttribute(name);
   }
-  const wide = [...document.querySelectorAll(FRAMES)].filter(isWide);
+  const wide = [...document.querySelectorAll(FRAMES)].filter((frame) => isWide(frame));
   for (const frame of wide) {
     if (known.has(frame) || !SCROLLS.has(getComputedStyle(frame).overflowX)) continue;
     const what = whatIn(frame);
@@ -60,7 +60,8 @@ function markScrollers() {
       (name) => name === "tabindex" || !frame.hasAttribute(name),
     );
     for (const name of given) frame.setAttribute(name, said[name]);
-    known.set(frame, { hint: hintBelow(frame, what), given });
+    // A pixel or two are reached by the keyboard, too, but are nothing to speak of.
+    known.set(frame, { hint: isWide(frame, 2) ? hintBelow(frame, what) : null, given });
     frame.addEventListener("scroll", () => markEdges(frame), { passive: true });
   }
   for (const frame of known.keys()) markEdges(frame);

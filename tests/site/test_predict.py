@@ -15,6 +15,7 @@ ASKING = (
     "04_shrinking_the_average",
     "07_who_should_train_together",
 )
+PAINTED = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
 BOX, CLOSED = ".fl-predict", "div.cell.tag_answer"
 
 asking = pytest.mark.parametrize("place", ASKING)
@@ -46,6 +47,7 @@ def test_the_figure_opens_with_a_choice(context: BrowserContext, address, place,
         assert len(set(lines)) == len(lines) >= 3
         assert len([line for line in lines if line.startswith("Yes.")]) == 1
         page.set_viewport_size(PHONE)
+        page.evaluate(PAINTED)  # only then does the page know what scrolls
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         for scheme in ("light", "dark"):
             assert not_accessible(visit, AXE, scheme) == []
