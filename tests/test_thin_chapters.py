@@ -1,7 +1,4 @@
-"""A thin chapter: what a reader sees is short, and whole without what is hidden.
-
-The others follow one by one; CONTRIBUTING has the recipe.
-"""
+"""A thin chapter: what a reader sees is short, and whole without what is hidden."""
 
 import ast
 import builtins
@@ -11,10 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.thin_cases import THIN
 from tools import paths
 from tools.execute import copy_of
 
-THIN = ["04_shrinking_the_average"]
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 MAX_VISIBLE, MAX_HIDDEN, MAX_FOLDED = 15, 150, 10
 MAX_ALGORITHM = 25

@@ -180,7 +180,7 @@ def _refuse(model: nn.Module) -> None:
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def shared(model: nn.Module) -> Network:
     """A network to train for a short while: of the same model, it is the same one."""
     return Network(model, training=True)

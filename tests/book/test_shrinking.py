@@ -50,9 +50,9 @@ def test_the_knob_turns_the_average_of_a_round():
 def test_the_knob_says_what_it_shows():
     world, seen, _ = a_round(fl.Proxy(2))
     turned = Turned.of(world, **seen, image=3)
-    _, alt = knob(turned, 0.5)
+    _, alt = knob(turned, 0.75)
     assert f"lowest at {turned.best:g}" in alt
-    assert f"the pull to zero {turned.start / 2:.2f}" in alt
+    assert f"the pull to zero {turned.start / 4:.2f}" in alt
     assert f"of an image of {turned.classes[turned.truth]}" in alt
 
 

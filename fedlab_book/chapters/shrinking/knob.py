@@ -23,7 +23,7 @@ from fedlab_core.rounds import Method
 from fedlab_core.rounds.history import Round
 from fedlab_core.rounds.worlds import World
 
-GAMMAS = [round(0.5 + 0.05 * i, 2) for i in range(17)]  # 0.5 to 1.3
+GAMMAS = [round(0.6 + 0.05 * i, 2) for i in range(13)]  # 0.6 to 1.2
 
 
 @dataclass(frozen=True, eq=False)
