@@ -36,13 +36,20 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison: ours seed by seed, the paper's number, and the sign it claims."""
+    """A comparison: ours seed by seed, the paper's numbers, and the sign it claims."""
 
     name: str
     values: np.ndarray | Sequence[float]
-    paper: float | None = None
+    paper: float | Sequence[float] | None = None  # of one network, or of each
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
     words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
+
+    @property
+    def printed(self) -> list[float]:
+        """The paper's numbers, as many as it has."""
+        if self.paper is None:
+            return []
+        return [float(v) for v in np.atleast_1d(self.paper)]
 
     @property
     def says(self) -> str:
@@ -60,12 +67,14 @@ def finding(
     holds: bool | np.bool_,
     unit: str = "points",
     digits: int = 1,
+    note: str = "",
     built_in: bool = True,
 ) -> HTML:
     """The sentence, and a table of intervals on one axis; what is undecided is grey.
 
     Args:
         holds: whether the runs carry the sentence.
+        note: what else a reader of the table needs, such as whose gain it is over.
         built_in: whether they are those of the built-in task, for which it was written.
             On other data a sentence that does not hold gives way to one that says so.
     """
@@ -74,8 +83,8 @@ def finding(
         raise Unsupported(f"the runs do not carry this sentence any more: {sentence!r}")
     said = sentence if holds else _ELSEWHERE
     low, high = _span(rows)
-    papers = any(row.paper is not None for row in rows)
-    head = ["", unit, "mean ± 95 %", *(["paper"] if papers else []), "we can say"]
+    papers = any(row.printed for row in rows)
+    head = ["", unit, "mean ± 95 %", "we can say", *(["paper"] if papers else [])]
     body = "".join(_line(row, low, high, digits, papers) for row in rows)
     titles = "".join(
         f'<th scope="col">{html.escape(name)}</th>' if name else "<td></td>"
@@ -83,6 +92,7 @@ def finding(
     )
     seeds = sorted({len(row.values) for row in rows})
     caption = f"{' or '.join(map(str, seeds))} seeds, paired; the line is zero."
+    caption = f"{caption} {note}".rstrip()
     return HTML(
         f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>'
         '<div class="fl-scroll"><table class="fl-table fl-forest">'
@@ -137,7 +147,7 @@ def _span(rows: Sequence[Row]) -> tuple[float, float]:
     for row in rows:
         mean, wide = _reach(row)
         ends += [mean - wide, mean + wide]
-        ends += [] if row.paper is None else [row.paper]
+        ends += row.printed
     low, high = min(ends), max(ends)
     return (low, high) if high > low else (low - 1, high + 1)
 
@@ -147,15 +157,15 @@ def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
     decided = bool(side(values))
     kind = "" if decided else ' class="fl-undecided"'
     cells = [_interval(row, low, high, decided, digits), pm(values, digits)]
-    if papers:
-        cells.append("" if row.paper is None else f"{row.paper:+z.{digits}f}")
     cells.append(html.escape(row.says))
+    if papers:
+        cells.append(", ".join(f"{v:+z.{digits}f}" for v in row.printed))
     tds = "".join(f"<td>{cell}</td>" for cell in cells)
     return f'<tr{kind}><th scope="row">{html.escape(row.name)}</th>{tds}</tr>'
 
 
 def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> str:
-    """A dot in its interval, hollow if undecided; the paper's number is a triangle."""
+    """A dot in its interval, hollow if undecided; the paper's numbers are triangles."""
     mean, wide = _reach(row)
 
     def x(value: float) -> float:
@@ -172,8 +182,7 @@ def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> 
         f'<circle cx="{x(mean)}" cy="{middle}" r="4.5" fill="{fill}" '
         'stroke="currentColor" stroke-width="1.8"/>',
     ]
-    if row.paper is not None:
-        at = x(row.paper)
+    for at in map(x, row.printed):
         parts.append(f'<path d="M{at - 4} 0h8l-4 7z" fill="currentColor"/>')
     ends = f"from {mean - wide:z.{digits}f} to {mean + wide:z.{digits}f}"
     alt = f"An interval {ends}; zero is {'outside' if decided else 'inside'} of it."

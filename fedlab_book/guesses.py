@@ -51,7 +51,8 @@ def predict(
         for answer, line in answers.items()
     )
     return HTML(
-        f'<fieldset class="fl-predict"><legend>Predict first</legend>'
-        f"<p>{html.escape(question)}</p>{options}"
+        f'<fieldset class="fl-predict" aria-labelledby="{name}">'
+        f'<legend>Predict first</legend><p id="{name}">{html.escape(question)}</p>'
+        f"{options}"
         '<p class="fl-told" role="status"></p></fieldset>'
     )

@@ -50,9 +50,16 @@ def test_on_other_data_it_gives_way_to_one_that_says_so():
 
 def test_a_papers_number_has_a_column_and_a_claim_its_verdict():
     shown = found(Row("A", CLEAR, 1.5, 1), Row("B", CLEAR, claim=-1))
-    assert "<td>+1.5</td>" in shown and "<td></td><td>opposite</td>" in shown
-    assert "<td>same direction</td>" in shown and "paper" in shown
-    assert "paper" not in found(Row("A", CLEAR))
+    assert "<td>same direction</td><td>+1.5</td>" in shown
+    assert "<td>opposite</td><td></td>" in shown
+    assert "paper" in shown and "paper" not in found(Row("A", CLEAR))
+    three = found(Row("A", CLEAR, [4.6, -1.1, 1.3]))
+    assert "<td>+4.6, -1.1, +1.3</td>" in three and three.count("<path") == 3
+
+
+def test_a_note_stands_below_the_table():
+    shown = str(finding("It helps.", [Row("A", CLEAR)], holds=True, note="B: 5 %").data)
+    assert "the line is zero. B: 5 %</caption>" in shown
 
 
 def test_all_rows_share_an_axis_with_zero_on_it():

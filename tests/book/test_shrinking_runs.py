@@ -23,21 +23,32 @@ ARMS = [*gains.CAUSES, "FedAvg", "FedLAW", "Server-FT"]
 
 
 def ended(
-    alike: dict[str, float], uneven: dict[str, float], rounds: tuple[int, int] = (1, 5)
+    alike: dict[str, float],
+    uneven: dict[str, float],
+    losses: tuple[float, float] = (0.2, 2.0),
 ) -> Comparison:
-    """All at .1 for some rounds, then at .5, but those named, by so many points."""
-    early, late = rounds
+    """All at .1, then at .5, but those named, by so many points.
+
+    Both losses, on clients' own samples and on new ones, go from one to `losses`.
+    """
     seen = {}
     for where, more in (("alike", alike), ("uneven", uneven)):
         for arm in ARMS:
             end = 0.5 + more.get(arm, 0) / 100
-            seen[where, arm] = {"accuracy": [0.1] * early + [end] * late}
+            seen[where, arm] = {"accuracy": [0.1] + [end] * 5}
+            names = ("train_loss", "loss")
+            for name, last in zip(names, losses, strict=True):
+                seen[where, arm][name] = [1.0] * 4 + [last] * 2
     return made(seen)
 
 
 PRINTED = {
     ("hand", "alike"): {"γ = 0.93": [4.0]},
-    ("why", "alike"): {"γ = 0.93": [4.0, 1.0], gains.CAUSES[1]: [2.0]},
+    ("why", "alike"): {
+        "γ = 0.93": [4.0, 1.0],
+        gains.CAUSES[1]: [2.0],
+        gains.CAUSES[4]: [5.0],
+    },
     ("images", "alike"): {"Server-FT": [1.0], "FedLAW": [4.0]},
     ("images", "uneven"): {"Server-FT": [0.5], "FedLAW": [2.5]},
     ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
@@ -49,8 +60,9 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     paper = {where: PRINTED["hand", where] for where in ("alike", "uneven")}
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     said = gains.helps_and_hurts(found, paper)
-    assert said["holds"] and [r.paper for r in said["rows"]] == [4.0, 1.5]
+    assert said["holds"] and [r.printed for r in said["rows"]] == [[4.0], [1.5, -2.0]]
     assert [r.values[0] for r in said["rows"]] == pytest.approx([1, -2])
+    assert said["note"] == "FedAvg itself: 50.1 % (alike), 50.1 % (uneven)."
     for planted in (ended({}, {"γ = 0.93": -2}), ended({"γ = 0.93": 1}, {})):
         assert not gains.helps_and_hurts(planted, paper)["holds"]
     alt = drawn(gains.by_place(found, ["γ = 0.93"], ["alike", "uneven"]))
@@ -62,31 +74,44 @@ def test_decay_has_to_come_near_and_the_learned_factor_to_gain_no_more():
     right = {fixed: 1.0, decay: 0.8, half: 0.5, learned: 0.8}
     found = ended(right, {})
     said = gains.causes(found, PRINTED["why", "alike"])
-    assert said["holds"] and said["rows"][0].paper == 4.0
+    assert said["holds"] and said["rows"][0].printed == [4.0]
+    assert said["rows"][-1].printed == [3.0]
     assert said["rows"][5].values == pytest.approx(0.2)
-    over = [-0.2, 0, 0]  # the fixed factor less decay is 0.2; GWS over both; FedAvg
+    over = [-0.2, 0]  # GWS over the fixed factor, and over decay
     assert [r.values[0] for r in said["rows"][6:]] == pytest.approx(over)
     wrong = ({decay: 0.2}, {learned: 2.0}, {fixed: 0.0}, {decay: 1.6}, {half: 0.0})
     for planted in wrong:
         other = ended(right | planted, {})
         assert not gains.causes(other, PRINTED["why", "alike"])["holds"], planted
-    improving = ended(right, {}, rounds=(4, 2))
-    assert not gains.causes(improving, PRINTED["why", "alike"])["holds"]
+    for losses in ((1.0, 1.0), (0.2, 0.2)):  # it does not fit its own, or also new ones
+        other = ended(right, {}, losses)
+        assert not gains.causes(other, PRINTED["why", "alike"])["holds"]
     assert "halved once: +0.0 ± 0.0" in drawn(
         gains.by_arm(found, gains.CAUSES, "alike")
     )
 
 
 def test_the_same_images_are_compared_with_training_on_them():
-    said = gains.same_images(ended({"FedLAW": 2.0}, {}), PRINTED)
+    learned = gains.CAUSES[4]
+    said = gains.same_images(ended({"FedLAW": 2.0, learned: 2.0}, {}), PRINTED)
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
-    assert by_name["FedLAW over Server-FT, alike"].paper == 3.0
-    assert by_name["FedLAW over Server-FT, uneven"].values == pytest.approx(0)
-    for planted in (ended({}, {}), ended({"FedLAW": 2.0}, {"FedLAW": 1.0})):
+    assert by_name["FedLAW minus Server-FT, alike"].printed == [3.0]
+    assert by_name["FedLAW minus Server-FT, uneven"].values == pytest.approx(0)
+    both = {"FedLAW": 2.0, learned: 2.0}
+    for planted in (ended({}, {}), ended(both, both), ended({"FedLAW": 2.0}, {})):
         assert not gains.same_images(planted, PRINTED)["holds"]
-    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0}, {})
+    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0, learned: 2.0}, {})
     assert not gains.same_images(worse, PRINTED)["holds"]
+
+
+def test_a_learned_factor_has_to_take_back_what_the_fixed_one_costs():
+    fixed, learned = gains.CAUSES[0], gains.CAUSES[-1]
+    said = gains.cured(ended({}, {fixed: -2.0}))
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([-2, 0, 2])
+    for planted in ({}, {fixed: -2.0, learned: -2.0}, {fixed: -2.0, learned: 1.0}):
+        assert not gains.cured(ended({}, planted))["holds"]
 
 
 # -- the search --------------------------------------------------------------------
@@ -123,22 +148,54 @@ WAYS = {
     "constant rates": [path(0.5, 0.01)] * SEEDS,
 }
 LIMITS = {"ten steps": 17.0, "published rates": 31.0}
+RIGHT = {
+    "ten steps": [35.0] * 3,
+    "published rates": [32.0] * 3,
+    "constant rates": [36.0] * 3,
+}
 
 
 def test_a_short_search_ends_near_its_limit_and_a_long_one_near_nothing():
     assert search.held_by(WAYS["ten steps"][0], WHO[0]).tolist() == [50, 19]
-    said = search.stopped_short(WAYS, WHO, LIMITS)
+    said = search.stopped_short(WAYS, WHO, LIMITS, RIGHT)
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 2, -32])
+    by_hand = [2, 2, 1 - 19, 1 - 33, 36 - 35, 36 - 32]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     for way, end in (("ten steps", 0.3), ("constant rates", 0.2)):
         planted = WAYS | {way: [path(0.5, end)] * SEEDS}
-        assert not search.stopped_short(planted, WHO, LIMITS)["holds"]
+        assert not search.stopped_short(planted, WHO, LIMITS, RIGHT)["holds"]
+    worse = RIGHT | {"constant rates": [35.0] * 3}
+    assert not search.stopped_short(WAYS, WHO, LIMITS, worse)["holds"]
     alt = drawn(search.long_searches(WAYS, WHO, LIMITS))
     assert "ten steps: 19.0, its limit 17.0" in alt
     assert "keeps 1.0 ± 0.0 %" in search.after_search(WAYS["constant rates"], WHO)
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )
+
+
+def test_a_way_whose_rates_stay_has_no_limit():
+    ways = {
+        "short": {"steps": 3},
+        "long": {"steps": 9, "rates": (0.5, 0.1), "halve": 9},
+    }
+    ways["halved"] = {"steps": 3, "rates": (0.5, 0.2), "halve": 1}
+    found = search.limits(ways, rate=0.1, halve=2)
+    least = {"short": (0.1, 3, 2), "halved": (0.2, 3, 1)}
+    assert found == {way: search.least_share(*how) for way, how in least.items()}
+    assert search.most_factor(0.1, 3, 2) == pytest.approx(np.exp(0.25))
+
+
+def test_what_a_search_ends_with_is_tested_on_new_images():
+    """Two networks: all the share to the first, and a factor of two, is twice it."""
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
+    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
+    seen = knob.arrived(world, fl.fedavg(fl.Training(lr=0.2, epochs=3)), 3, 7)
+    alone = [(0.0, 2.0, np.eye(4)[1])]
+    twice = {n: 2 * w[1] for n, w in seen["models"].items()}
+    out = torch.func.functional_call(world.model, twice, (world.x_test,))
+    hit = float((out.argmax(1) == world.y_test).float().mean())
+    assert search.accuracy(world, seen["models"], alone) == pytest.approx(100 * hit)
 
 
 def test_the_chapters_own_lines_find_what_the_core_finds():
@@ -193,8 +250,8 @@ def test_a_temperature_is_compared_by_its_root():
     found = factor(0.9, 0.9)
     off = 0.9 ** (1 / 3) - 0.9  # of every third round; the others are cubes
     assert temper.apart(found, "GWS", ["alike", "uneven"], 3) == pytest.approx(off / 3)
-    alt = drawn(temper.learned(found, "GWS", ["alike", "uneven"], 3))
-    assert "alike: 1.30 in round 1, 0.900 at the end" in alt
+    alt = drawn(temper.learned(found, "GWS", ["alike", "uneven"], 3, 1.308))
+    assert "alike: 1.30 in round 1, 0.900 at the end" in alt and "reach 1.31" in alt
 
 
 def test_the_temperature_is_the_best_factor_for_the_outputs():
@@ -216,7 +273,28 @@ def test_the_temperature_is_the_best_factor_for_the_outputs():
     assert np.isnan(temper.temperature(now)["temper"])
 
 
-# -- who is wrong, and the five claims ---------------------------------------------
+def test_a_step_is_measured_in_lengths_of_the_parameters():
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
+    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
+    train = fl.fedavg(fl.Training(lr=0.2, epochs=2))
+    history = fl.federate(world, train, 2, seed=7, observe=temper.moved, progress=False)
+    came = knob.arrived(world, train, 2, 7)
+    before = torch.cat([v.flatten() for v in came["begin"].values()])
+    after = torch.cat([v[0].flatten() for v in history.states.values()])
+    seen = float((after - before).norm() / before.norm())
+    assert history.rows[-1]["moved"] == pytest.approx(seen, rel=1e-4)
+
+
+def test_a_longer_step_is_said_in_percent():
+    seen = {
+        (w, "FedAvg"): {"moved": [0.5, at, at]}
+        for w, at in (("alike", 0.01), ("uneven", 0.03))
+    }
+    said = temper.shorter(made(seen, last=2))
+    assert said == "1.0 % (alike), 3.0 % (uneven), uneven minus alike +2.0 ± 0.0"
+
+
+# -- who is wrong, and the six claims ---------------------------------------------
 
 
 def half(fedlaw_: float, feddf: float = 0.0, gws: float = 0.0) -> Comparison:
@@ -232,10 +310,12 @@ def half(fedlaw_: float, feddf: float = 0.0, gws: float = 0.0) -> Comparison:
 
 def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     paper = PRINTED["wrong", "alike"]
-    said = wrong.rescued(half(10.0), paper)
-    assert said["holds"] and said["rows"][-1].paper == -0.5
+    clean = ended({}, {})
+    said = wrong.rescued(half(10.0), paper, clean)
+    assert said["holds"] and said["rows"][-1].printed == [-0.5]
+    assert said["note"].endswith("40.1 %; with all labels right, 50.1 %.")
     for planted in (half(0.0), half(10.0, feddf=11.0), half(10.0, gws=10.0)):
-        assert not wrong.rescued(planted, paper)["holds"]
+        assert not wrong.rescued(planted, paper, clean)["holds"]
 
 
 def test_what_the_wrong_half_holds():
@@ -247,13 +327,14 @@ def test_what_the_wrong_half_holds():
     assert "right labels 0 have less" in alt
 
 
-def test_five_claims_stand_beside_the_papers():
+def test_six_claims_stand_beside_the_papers():
     bad = half(10.0)
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
-    table = beside.five_claims(found, bad, PRINTED, opened())
-    assert len(table) == 5
-    assert table["paper"].tolist()[:4] == ["+4.0", "+1.5, -2.0", "+2.0", "+5.5"]
-    told = ["same direction", "same direction", "undecided", "same direction"]
+    table = beside.six_claims(found, bad, PRINTED, opened())
+    assert len(table) == 6
+    assert table["paper"].tolist()[:3] == ["+4.0", "+1.5, -2.0", "+3.0"]
+    assert table["paper"].tolist()[3:5] == ["+2.0", "+5.5"]
+    told = ["same direction", "same direction", "undecided", "undecided"]
     assert table["can we tell?"].tolist()[:4] == told
 
 

@@ -25,15 +25,15 @@ def by_place(
     found: Comparison, arms: Sequence[str], places: Sequence[str]
 ) -> tuple[Figure, str]:
     """A panel a place: the arms' lead over FedAvg by round."""
-    fig, axes = canvas(700, 320, ncols=len(places))
+    fig, axes = canvas(700, 320, ncols=len(places), sharey=True)
     for ax, where in zip(axes, places, strict=True):
         for arm, (colour, dash) in zip(arms, _LINES, strict=False):
             style = {"color": PALETTE[colour], "linestyle": dash, "label": arm}
             _lead(ax, found, arm, where, **style)
-        _frame(ax, found, arms, where)
         ax.set(title=f"clinics {where}", xlabel="round")
     axes[0].set_ylabel("points over FedAvg")
-    axes[0].legend(loc="lower left")
+    if len(arms) > 1:
+        axes[0].legend(loc="lower left")
     return fig, _told(found, arms, places)
 
 
@@ -41,22 +41,35 @@ def by_place(
 def by_arm(
     found: Comparison, arms: Sequence[str], where: str, columns: int = 3
 ) -> tuple[Figure, str]:
-    """A panel an arm: its lead over FedAvg in one place, against the round."""
-    shape = {"nrows": -(-len(arms) // columns), "ncols": columns}
-    size = (720, 40 + 210 * shape["nrows"])
-    fig, axes = canvas(*size, **shape, sharex=True, sharey=True)
+    """A panel an arm: its lead over FedAvg in one place, against the round.
+
+    And one of FedAvg itself: its loss on its clients' own samples, and on new ones.
+    """
+    rows = -(-(len(arms) + 1) // columns)
+    fig, axes = canvas(720, 40 + 210 * rows, nrows=rows, ncols=columns)
     for ax, arm in zip(axes.flat, arms, strict=False):
         _lead(ax, found, arm, where, color=PALETTE["green"])
         _frame(ax, found, arms, where)
-        ax.set_title(fill(arm, 20))
-        ax.tick_params(labelbottom=True)
+        ax.set(title=fill(arm, 20), xlabel="round")
     for ax in axes[:, 0]:
         ax.set_ylabel("points over FedAvg")
-    for ax in axes.flat[len(arms) :]:
+    own, *free = axes.flat[len(arms) :]
+    for what, name, colour, dash in _LOSSES:
+        curves = found.curves("FedAvg", where, what)
+        rounds = np.arange(1, curves.shape[1] + 1)
+        style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
+        draw.banded(own, rounds, curves, label=name, **style)
+    own.set(title="FedAvg itself: loss", xlabel="round", ylim=(0, None))
+    own.legend(loc="center right")
+    own.grid(axis="y")
+    for ax in free:
         ax.axis("off")
-    for ax in axes.flat[max(0, len(arms) - columns) : len(arms)]:
-        ax.set_xlabel("round")
-    return fig, _told(found, arms, [where])
+    ends = (
+        f"{name} {found.curves('FedAvg', where, what)[:, -found.last :].mean():.2f}"
+        for what, name, *_ in _LOSSES
+    )
+    told = f"{_told(found, arms, [where])} FedAvg's loss at the end: {', '.join(ends)}."
+    return fig, told
 
 
 def leads(
@@ -67,8 +80,8 @@ def leads(
     over: str = "FedAvg",
     named: bool = True,
 ) -> list[Row]:
-    """A row an arm: how far it is ahead at the end; the paper's first network."""
-    theirs = {arm: gains[0] for arm, gains in (paper or {}).items()}
+    """A row an arm: how far it is ahead at the end, and the paper's networks."""
+    theirs = paper or {}
     place = f", {where}" if named else ""
     return [
         Row(f"{arm}{place}", found.gain(arm, over, where), theirs.get(arm))
@@ -81,43 +94,53 @@ def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
     arm, places = CAUSES[0], ("alike", "uneven")
     rows = [row for w in places for row in leads(found, [arm], w, paper[w])]
     ours = [side(found.gain(arm, where=where)) for where in places]
-    return {"rows": rows, "holds": ours == [1, -1], "unit": UNIT}
+    return {"rows": rows, "holds": ours == [1, -1], "unit": UNIT, "note": level(found)}
 
 
 def causes(found: Comparison, paper: Printed) -> Facts:
-    """Whether decay gains what shrinking gains; half a step and a learned factor, too.
+    """Whether decay comes near to what shrinking gains; others gain, too.
 
     And whether it cannot be told that the learned one beats decay, and FedAvg itself
-    no longer improves.
+    overfits: a lower loss on its clients' samples, a higher one on new ones.
     """
-    rows = leads(found, CAUSES, "alike", paper, named=False)
+    first = {arm: gains[:1] for arm, gains in paper.items()}
+    rows = leads(found, CAUSES, "alike", first, named=False)
     shrunk, decay, half, _, learned = CAUSES
-    pairs = {
-        "γ = 0.93 over decay": (shrunk, decay),
-        "GWS over γ = 0.93": (learned, shrunk),
-        "GWS over decay": (learned, decay),
-    }
-    over = {name: found.gain(*pair, "alike") for name, pair in pairs.items()}
-    rows += [Row(name, values) for name, values in over.items()]
+    theirs = {arm: gains[0] for arm, gains in paper.items()}
+    apart, more = (found.gain(a, decay, "alike") for a in (shrunk, learned))
+    rows += [
+        Row("γ = 0.93 minus decay", apart),
+        Row("GWS minus γ = 0.93", found.gain(learned, shrunk, "alike")),
+        Row("GWS minus decay", more, theirs[learned] - theirs[decay]),
+    ]
     gaining = (shrunk, decay, half, learned)
     gained = [side(found.gain(arm, where="alike")) for arm in gaining]
-    base = 100 * found.curves("FedAvg", "alike")
-    middle = base.shape[1] // 2
-    late = base[:, -found.last :].mean(axis=1)
-    late = late - base[:, middle - 2 : middle + 3].mean(axis=1)
-    name = f"FedAvg: last {found.last} rounds less rounds {middle - 1} to {middle + 3}"
-    rows.append(Row(name, late))
-    apart, _, more = over.values()
-    near, done = abs(apart.mean()) < _NEAR, side(rows[-1].values) < 1
-    holds = gained == [1, 1, 1, 1] and near and side(more) == 0 and done
-    return {"rows": rows, "holds": holds}
+    near = abs(apart.mean()) < _NEAR
+    fits = [late(found, "FedAvg", "alike", what) for what, *_ in _LOSSES]
+    overfits = [side(values) for values in fits] == [-1, 1]
+    holds = gained == [1, 1, 1, 1] and near and side(more) == 0 and overfits
+    return {"rows": rows, "holds": holds, "note": level(found, ["alike"])}
+
+
+def late(found: Comparison, arm: str, where: str, what: str) -> np.ndarray:
+    """By how much something grew from the middle of a run to its end, seed by seed."""
+    seen = found.curves(arm, where, what)
+    middle, last = seen.shape[1] // 2, found.last
+    around = seen[:, middle - last // 2 : middle - last // 2 + last]
+    return seen[:, -last:].mean(axis=1) - around.mean(axis=1)
+
+
+def level(found: Comparison, places: Sequence[str] = ("alike", "uneven")) -> str:
+    """What FedAvg itself reaches in each place, in words."""
+    each = (f"{found.scores('FedAvg', w).mean():.1f} % ({w})" for w in places)
+    return f"FedAvg itself: {', '.join(each)}."
 
 
 def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
     """Whether FedLAW gains among the alike, and over training on the same images.
 
-    And whether nothing can be told of it among the uneven. `paper` has gains as
-    `beside.printed` reads them.
+    And whether nothing can be told of it among the uneven, or beside a factor alone.
+    `paper` has gains as `beside.printed` reads them.
     """
     rows, sides = [], {}
     for where in ("alike", "uneven"):
@@ -125,13 +148,34 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
         rows += leads(found, list(theirs), where, theirs)
         better = found.gain("FedLAW", over="Server-FT", where=where)
         less = theirs["FedLAW"][0] - theirs["Server-FT"][0]
-        rows.append(Row(f"FedLAW over Server-FT, {where}", better, less))
-        sides[where] = side(found.gain("FedLAW", where=where)), side(better)
-    holds = sides["alike"] == (1, 1) and sides["uneven"][0] == 0
-    return {"rows": rows, "holds": holds, "unit": UNIT}
+        rows.append(Row(f"FedLAW minus Server-FT, {where}", better, less))
+        shares = found.gain("FedLAW", over=CAUSES[-1], where=where)
+        rows.append(Row(f"FedLAW minus GWS, {where}", shares))
+        sides[where] = [side(row.values) for row in rows[-3:]]
+    holds = sides["alike"] == [1, 1, 0] and sides["uneven"][::2] == [0, 0]
+    return {"rows": rows, "holds": holds, "unit": UNIT, "note": level(found)}
 
 
-_NEAR = 0.5  # points that "nearly as much" allows
+def cured(found: Comparison) -> Facts:
+    """Whether a learned factor takes back what the fixed one costs among the uneven.
+
+    And whether it cannot be told that it gains anything.
+    """
+    fixed, learned = CAUSES[0], CAUSES[-1]
+    rows = [
+        Row("γ = 0.93", found.gain(fixed, where="uneven")),
+        Row(learned, found.gain(learned, where="uneven")),
+        Row("GWS minus γ = 0.93", found.gain(learned, fixed, "uneven")),
+    ]
+    holds = [side(row.values) for row in rows] == [-1, 0, 1]
+    return {"rows": rows, "holds": holds, "unit": "points over FedAvg, uneven"}
+
+
+_NEAR = 0.5  # points that "within half a point" allows
+_LOSSES = (  # of a round, what it is on, and how it is drawn
+    ("train_loss", "clinics' own images", "blue", "--"),
+    ("loss", "new images", "red", "-"),
+)
 
 CAUSES = (  # what could explain the gain, in the order of the text
     "γ = 0.93",
@@ -150,9 +194,10 @@ def _lead(ax: Axes, found: Comparison, arm: str, where: str, **style: Any) -> No
 
 
 def _frame(ax: Axes, found: Comparison, arms: Sequence[str], where: str) -> None:
-    """Room for all mean curves from round 5 on; of those before, what fits."""
+    """Room for all mean curves but for their first third; of that, what fits."""
     base = found.curves("FedAvg", where)
-    means = [100 * (found.curves(a, where) - base).mean(axis=0)[4:] for a in arms]
+    third = base.shape[1] // 3
+    means = [100 * (found.curves(a, where) - base).mean(axis=0)[third:] for a in arms]
     low, high = np.min(means), np.max(means)
     ax.set_ylim(low - 2.5, high + 2.5)
 

@@ -168,7 +168,7 @@ def _bars(ax: Axes, turned: Turned, at: int) -> None:
     colours = [PALETTE["green"] if r else PALETTE["sky"] for r in right]
     ax.bar(turned.classes, 100 * turned.sure[at], color=colours)
     ax.set(ylim=(0, 100), title="one image: how sure (%)")
-    ax.set_xlabel(f"class; green: the right one, {turned.classes[turned.truth]}")
+    ax.set_xlabel(f"class; right: {turned.classes[turned.truth]}")
 
 
 def _curve(ax: Axes, turned: Turned, at: int) -> None:
@@ -179,7 +179,7 @@ def _curve(ax: Axes, turned: Turned, at: int) -> None:
     ax.plot(GAMMAS[at], turned.loss[at], "o", color=INK, markersize=9)
     ax.axvline(1, color=INK, linestyle=":", linewidth=1.2)
     ax.set_xticks([GAMMAS[0], 1, GAMMAS[-1]])
-    ax.set(xlabel="γ; star: the smallest", title="the server's loss")
+    ax.set(xlabel="γ; star: best", title="the server's loss")
 
 
 def _arrows(ax: Axes, turned: Turned, at: int) -> None:
@@ -202,5 +202,5 @@ def _arrows(ax: Axes, turned: Turned, at: int) -> None:
     room = 0.08 * (high - low)
     ax.set(xlim=(low - room, high + room), ylim=(-2 * room, ends[1][1] + 2 * room))
     ax.set_aspect("equal")
-    ax.set_xlabel("blue: step, red: shrinking")
+    ax.set_xlabel("along w; blue: step γg, red: shrinking")
     ax.set_yticks([])

@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 
 from fedlab_book.bench import pm, side
 from fedlab_book.figures import INK, PALETTE, canvas, look, styled
 from fedlab_book.findings import Row
+from fedlab_core.metrics import logits
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree
 
 Path = Sequence[tuple[float, float, np.ndarray]]
 
@@ -58,6 +62,35 @@ def least_share(rate: float, steps: int, halve: int, wrong: float = 0.5) -> floa
     return 100 * float(down / (down + up))
 
 
+def limits(ways: Mapping[str, Mapping[str, Any]], rate: float, halve: int) -> dict:
+    """The least share of each way to search, but of those whose rates stay.
+
+    `rate` of the shares and `halve` are those of ways that do not say their own.
+    """
+    found = {}
+    for way, how in ways.items():
+        steps, each = how["steps"], how.get("halve", halve)
+        own = how["rates"][1] if "rates" in how else rate
+        if each < steps:
+            found[way] = least_share(own, steps, each)
+    return found
+
+
+def most_factor(rate: float, steps: int, halve: int) -> float:
+    """The largest factor after a search by full steps alone: log γ is their sum."""
+    return float(np.exp(sum(rate * 0.5 ** (step // halve) for step in range(steps))))
+
+
+def accuracy(world: World, models: Tree, path: Path) -> float:
+    """On all test images, in percent: the average with what a path ends with."""
+    _, gamma, shares = path[-1]
+    weights = gamma * torch.as_tensor(shares, dtype=torch.float32)
+    state = {n: torch.tensordot(weights.to(w), w, 1) for n, w in models.items()}
+    with torch.no_grad():
+        said = logits(world.model, state, world.x_test).argmax(1)
+    return 100 * float((said == world.y_test).float().mean())
+
+
 def held_by(path: Path, who: np.ndarray) -> np.ndarray:
     """The share, in percent, that these clients have together, step by step."""
     return 100 * np.array([float(shares[who].sum()) for _, _, shares in path])
@@ -77,7 +110,7 @@ def long_searches(
         limits: the least share of each way, in percent, where it has one above zero.
     """
     fig, ax = canvas(620, 320)
-    ends = []
+    ends, last = [], max(len(p) for each in paths.values() for p in each) - 1
     for (way, each), (colour, dash) in zip(paths.items(), _WAYS, strict=True):
         held = np.array([held_by(p, w) for p, w in zip(each, wrong, strict=True)])
         style = {"color": PALETTE[colour], "linestyle": dash}
@@ -85,14 +118,15 @@ def long_searches(
         ends.append(f"{way}: {held[:, -1].mean():.1f}")
         if way in limits:
             ax.axhline(limits[way], color=PALETTE[colour], linestyle=":", lw=1.2)
+            text = {"color": PALETTE[colour], "ha": "right", "va": "top"}
+            ax.text(last, limits[way] - 0.7, "full steps", **text)
             ends[-1] += f", its limit {limits[way]:.1f}"
     ax.set(xlabel="step of the server", ylabel="share of the wrong half (%)")
     ax.set_ylim(0, 55)
     ax.grid(axis="y")
     ax.legend(loc="upper right")
-    steps = max(len(p) for each in paths.values() for p in each) - 1
     alt = (
-        f"Share of the wrong half, in percent, against up to {steps} steps of one "
+        f"Share of the wrong half, in percent, against up to {last} steps of one "
         f"round's search, mean over seeds. At the end, {'; '.join(ends)}."
     )
     return fig, alt
@@ -117,20 +151,32 @@ def stopped_short(
     paths: Mapping[str, Sequence[Path]],
     wrong: Sequence[np.ndarray],
     limits: Mapping[str, float],
+    right: Mapping[str, Sequence[float]],
 ) -> dict[str, Any]:
-    """Whether falling rates end a search near their limit, constant ones near none."""
+    """Whether falling rates end a search near their limit, constant ones near none.
+
+    And whether what constant ones end with is `right` about more test images.
+    """
     ends = {
         way: np.array([held_by(p, w)[-1] for p, w in zip(each, wrong, strict=True)])
         for way, each in paths.items()
     }
     words = ("more", "less")
     rows = [
-        Row(f"{way}, over their limit", ends[way] - limit, words=words)
+        Row(f"share: {way} minus their limit", ends[way] - limit, words=words)
         for way, limit in limits.items()
     ]
-    falling, constant = ends["published rates"], ends["constant rates"]
-    rows.append(Row("constant over published rates", constant - falling, words=words))
+    longest, others = "constant rates", ["ten steps", "published rates"]
+    rows += [
+        Row(f"share: {longest} minus {way}", ends[longest] - ends[way], words=words)
+        for way in others
+    ]
+    scores = {way: np.array(each) for way, each in right.items()}
+    rows += [
+        Row(f"accuracy: {longest} minus {way}", scores[longest] - scores[way])
+        for way in others
+    ]
     near = all(np.mean(ends[way] - limit) < _NEAR for way, limit in limits.items())
-    dropped = constant.mean() < _NEAR and side(rows[-1].values) == -1
-    unit = "% that the wrong half keeps"
-    return {"rows": rows, "holds": bool(near and dropped), "unit": unit}
+    less_and_better = [side(row.values) for row in rows[-4:]] == [-1, -1, 1, 1]
+    dropped = ends[longest].mean() < _NEAR and less_and_better
+    return {"rows": rows, "holds": bool(near and dropped)}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch.nn import functional as F
 
 from fedlab_book import draw
-from fedlab_book.bench import Comparison, side
+from fedlab_book.bench import Comparison, pm, side
 from fedlab_book.chapters.shrinking.gains import Facts
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
@@ -42,9 +42,12 @@ def temperature(now: Round) -> dict[str, float]:
 
 @styled
 def learned(
-    found: Comparison, arm: str, places: Sequence[str], layers: int
+    found: Comparison, arm: str, places: Sequence[str], layers: int, most: float
 ) -> tuple[Figure, str]:
-    """The learned factor by round; and against the root of the best temperature."""
+    """The learned factor by round; and against the root of the best temperature.
+
+    `most` is the largest factor that a round's steps can reach.
+    """
     fig, (left, right) = canvas(700, 330, ncols=2)
     told, low, high = [], np.inf, -np.inf
     for where, (colour, mark, dash) in zip(places, _LOOKS, strict=True):
@@ -52,7 +55,8 @@ def learned(
         rounds = np.arange(1, gamma.shape[1] + 1)
         style = {"linestyle": dash, "marker": mark, "markevery": 4, "label": where}
         draw.banded(left, rounds, gamma, color=PALETTE[colour], **style)
-        right.scatter(root, gamma, s=16, alpha=0.7, color=PALETTE[colour], marker=mark)
+        spots = {"s": 16, "alpha": 0.7, "color": PALETTE[colour], "marker": mark}
+        right.scatter(root, gamma, **spots, label=where)
         low, high = (
             min(low, gamma.min(), root.min()),
             max(high, gamma.max(), root.max()),
@@ -61,18 +65,21 @@ def learned(
             f"{where}: {gamma[:, 0].mean():.2f} in round 1, "
             f"{gamma[:, -found.last :].mean():.3f} at the end"
         )
+    for ax in (left, right):
+        ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
     left.set(title="learned factor γ", xlabel="round")
-    left.legend(loc="upper right")
+    left.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
+    right.legend(loc="lower right")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(
-        title="γ beside a temperature", xlabel=f"root {layers} of the best factor"
-    )
+    right.set(title="γ beside a temperature", xlabel=f"root {layers} of s")
+    right.set_aspect("equal")
     for ax in (left, right):
         ax.grid(axis="y")
     off = apart(found, arm, places, layers)
     alt = (
-        f"Left: the factor that {arm} learns against the round. {'; '.join(told)}. "
+        f"Left: the factor that {arm} learns against the round; a round's steps reach "
+        f"{most:.2f} at most. {'; '.join(told)}. "
         "Right: one point a round and seed, the learned factor against root "
         f"{layers} of the best factor for the outputs; mean distance from the diagonal "
         f"{off:.3f}."
@@ -87,20 +94,35 @@ def apart(found: Comparison, arm: str, places: Sequence[str], layers: int) -> fl
 
 
 def closer_to_one(found: Comparison, arm: str) -> Facts:
-    """Whether the factor begins above one (alike), and ends below, nearer if uneven."""
+    """Whether the factor begins above one and ends below it, nearer where uneven."""
     gamma = {w: found.curves(arm, w, "gamma") for w in ("alike", "uneven")}
     end = {w: v[:, -found.last :].mean(axis=1) for w, v in gamma.items()}
     words = ("above", "below")
     rows = [Row(f"{w}, in round 1", v[:, 0] - 1) for w, v in gamma.items()]
     rows += [Row(f"{w}, at the end", v - 1) for w, v in end.items()]
-    apart_ = end["uneven"] - end["alike"]
-    rows.append(Row("uneven less alike, at the end", apart_))
+    rows.append(Row("uneven minus alike, at the end", end["uneven"] - end["alike"]))
     rows = [replace(row, words=words) for row in rows]
-    sides = [side(row.values) for row in rows]
-    nearer = side(abs(end["alike"] - 1) - abs(end["uneven"] - 1)) == 1
-    begins, ends = sides[0] == 1, sides[2:4] == [-1, -1]
-    holds = begins and ends and nearer
-    return {"rows": rows, "holds": holds, "unit": "γ less one", "digits": 3}
+    # Both ends lie below one, so the difference says which is nearer to it.
+    holds = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
+    return {"rows": rows, "holds": holds, "unit": "γ minus one", "digits": 3}
+
+
+def moved(now: Round) -> dict[str, float]:
+    """Of a round: how far the clients' average goes, in lengths of the parameters."""
+    names = now.world.parameters
+    start = tree.flatten({n: now.before[n][0] for n in names})
+    rows = {n: now.trained.states[n] for n in names}
+    mean = tree.flatten(tree.weighted_sum(rows, now.weights[0]))
+    return {"moved": float((mean - start).norm() / start.norm())}
+
+
+def shorter(found: Comparison) -> str:
+    """In numbers: whether FedAvg's step is shorter where clinics are uneven."""
+    step = {w: found.curves("FedAvg", w, "moved") for w in ("alike", "uneven")}
+    ends = {w: v[:, -found.last :].mean(axis=1) for w, v in step.items()}
+    more = 100 * (ends["uneven"] - ends["alike"])
+    each = ", ".join(f"{100 * v.mean():.1f} % ({w})" for w, v in ends.items())
+    return f"{each}, uneven minus alike {pm(more)}"
 
 
 def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:
