@@ -60,7 +60,7 @@ def by_arm(
         style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
         draw.banded(own, rounds, curves, label=name, **style)
     own.set(title="FedAvg itself: loss", xlabel="round", ylim=(0, None))
-    own.legend(loc="center right")
+    own.legend(loc=(0.34, 0.3), handlelength=1.2)
     own.grid(axis="y")
     for ax in free:
         ax.axis("off")
@@ -173,7 +173,7 @@ def cured(found: Comparison) -> Facts:
 
 _NEAR = 0.5  # points that "within half a point" allows
 _LOSSES = (  # of a round, what it is on, and how it is drawn
-    ("train_loss", "clinics' own images", "blue", "--"),
+    ("train_loss", "own images", "blue", "--"),
     ("loss", "new images", "red", "-"),
 )
 

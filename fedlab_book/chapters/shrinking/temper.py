@@ -72,7 +72,7 @@ def learned(
     left.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
     right.legend(loc="lower right")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(title="γ beside a temperature", xlabel=f"root {layers} of s")
+    right.set(title="γ beside a temperature", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
     for ax in (left, right):
         ax.grid(axis="y")
