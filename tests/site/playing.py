@@ -1,6 +1,6 @@
 """A state of the playground, played in the page's engine and in the core."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,3 +105,21 @@ def check_equal(engine: Page, state: can.State, fast: bool = True) -> None:
     assert apart(models_of(played, core.states), core.states) <= 2 * max(parted)
     most = max(off(other.rows, core.rows) for other in nudged)
     assert off(played["rows"], core.rows) <= max(LETTER, 2 * most)
+
+
+def check_near(
+    mine: Sequence[Sequence[float]],
+    run: Callable[[int | None], Sequence[Sequence[float]]],
+) -> None:
+    """Every round's numbers are the core's, as near as the core's own runs are.
+
+    `run` gives the core's numbers round by round, on images that are rounded otherwise
+    where it is told a nudge. They are asked for only if the page's are not the core's.
+    """
+    page, core = torch.tensor(mine), torch.tensor(run(None))
+    far = (page - core).abs().amax(1)
+    if bool((far <= CLOSE).all()):
+        return
+    others = torch.stack([torch.tensor(run(n)) for n in range(NUDGES)])
+    parted = (others - core).abs().amax((0, 2))
+    assert bool((far <= (2 * parted).clamp(min=CLOSE)).all()), f"{far} by {parted}"
