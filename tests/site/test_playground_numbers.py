@@ -140,8 +140,13 @@ def test_numbers_that_are_none_are_read_as_pytorch_reads_them(engine):
     state = can.parsed("rule=pfedme&pfedme.lam=15&lr=0.5&epochs=12")
     (page,), (core,) = in_the_page(engine, state, 1)["rows"], in_the_core(state, 1).rows
     assert core["train_loss"] != core["train_loss"] and not page["finite"]
-    y = can.world_of(state).y_test
-    read = torch.full((len(y), 10), torch.nan).argmax(1)
-    lost = [c["accuracy"] for c in page["clients"] if c["loss"] != c["loss"]]
-    right = float((read == y).double().mean())
-    assert lost and lost == pytest.approx([right] * len(lost))
+    world = can.world_of(state)
+    read = int(torch.full((10,), torch.nan).argmax())
+    lost = {k: c for k, c in enumerate(page["clients"]) if c["loss"] != c["loss"]}
+    assert lost
+    for k, client in lost.items():
+        assert client["accuracy"] == pytest.approx(
+            float((world.y_test == read).double().mean())
+        )
+        own = float(world.counts[k][read] / world.counts[k].sum())
+        assert client["own"] == pytest.approx(own)
