@@ -24,6 +24,7 @@ from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
 
 _WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
+_MOST_DIGITS = 4
 _ELSEWHERE = (
     "The sentence that stands here for the built-in letters is not carried by these "
     "runs; read the table."
@@ -91,7 +92,7 @@ def finding(
         for name in head
     )
     seeds = sorted({len(row.values) for row in rows})
-    caption = f"{' or '.join(map(str, seeds))} seeds, paired; the line is zero."
+    caption = f"{' or '.join(map(str, seeds))} seeds, paired."
     caption = f"{caption} {note}".rstrip()
     return HTML(
         f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>'
@@ -155,6 +156,7 @@ def _span(rows: Sequence[Row]) -> tuple[float, float]:
 def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
     values = np.asarray(row.values, float)
     decided = bool(side(values))
+    digits = _digits(values, digits)
     kind = "" if decided else ' class="fl-undecided"'
     cells = [_interval(row, low, high, decided, digits), pm(values, digits)]
     cells.append(html.escape(row.says))
@@ -162,6 +164,22 @@ def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
         cells.append(", ".join(f"{v:+z.{digits}f}" for v in row.printed))
     tds = "".join(f"<td>{cell}</td>" for cell in cells)
     return f'<tr{kind}><th scope="row">{html.escape(row.name)}</th>{tds}</tr>'
+
+
+def _digits(values: np.ndarray, digits: int) -> int:
+    """As many as it takes to see a width, and that zero is outside where it is."""
+    mean, half = (float(v) for v in mean_interval(values))
+    if not half > 0:
+        return digits
+    decided = bool(side(values))
+
+    def unclear(digits: int) -> bool:
+        wide, away = round(half, digits), round(abs(mean), digits)
+        return wide == 0 or (decided and away <= wide)
+
+    while unclear(digits) and digits < _MOST_DIGITS:
+        digits += 1
+    return digits
 
 
 def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> str:

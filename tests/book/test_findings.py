@@ -36,6 +36,19 @@ def test_what_is_undecided_is_grey_and_hollow():
     assert "<td>undecided</td>" in near
 
 
+def test_no_interval_looks_as_if_zero_were_in_it_or_as_if_it_had_no_width():
+    """Six seeds, half of them on either side: ± is 1.15 times how far."""
+
+    def around(mean: float, far: float) -> str:
+        return found(Row("x", np.array([mean - far, mean + far] * 3)))
+
+    assert "<td>+0.56 ± 0.55</td><td>a gain" in around(0.56, 0.4818)
+    assert "<td>+0.6 ± 0.3</td><td>a gain" in around(0.56, 0.25)
+    assert "<td>+0.5 ± 0.6</td><td>undecided" in around(0.53, 0.48)
+    assert "<td>+0.01 ± 0.02</td><td>undecided" in around(0.01, 0.0174)
+    assert "<td>+0.0 ± 0.0</td><td>undecided" in around(0.0, 0.0)
+
+
 def test_a_sentence_that_the_runs_do_not_carry_stops_the_build_and_is_named():
     with pytest.raises(Unsupported, match="It helps everywhere"):
         found(Row("A", NEAR), sentence="It helps everywhere.", holds=False)
@@ -59,7 +72,7 @@ def test_a_papers_number_has_a_column_and_a_claim_its_verdict():
 
 def test_a_note_stands_below_the_table():
     shown = str(finding("It helps.", [Row("A", CLEAR)], holds=True, note="B: 5 %").data)
-    assert "the line is zero. B: 5 %</caption>" in shown
+    assert "paired. B: 5 %</caption>" in shown
 
 
 def test_all_rows_share_an_axis_with_zero_on_it():

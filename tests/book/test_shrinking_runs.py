@@ -13,32 +13,44 @@ from torch.nn import functional as F
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.shrinking import beside, gains, knob, search, temper, wrong
-from fedlab_core.methods.fedlaw import fedlaw
+from fedlab_core.methods.fedlaw import fedlaw, shrunk
+from fedlab_core.rounds.weigh import Members
 from fedlab_ledger.book import opened
 from tests.figure_cases import SEEDS, drawn, made
 from tools import paths
 
 CHAPTER = paths.ROOT / "notebooks" / "04_shrinking_the_average.ipynb"
-ARMS = [*gains.CAUSES, "FedAvg", "FedLAW", "Server-FT"]
+FIXED, DECAY, HALF, _, LEARNED = gains.CAUSES
+ARMS = [*gains.CAUSES, gains.ON_TOP, "FedAvg", "FedLAW", "Server-FT"]
 
 
 def ended(
     alike: dict[str, float],
     uneven: dict[str, float],
-    losses: tuple[float, float] = (0.2, 2.0),
+    plain: tuple[float, float] = (0.2, 2.0),
+    fixed: tuple[float, float] = (0.5, 1.2),
+    given_up: tuple[float, float] = (5.0, 15.0),
+    at_once: float = 0.0,
 ) -> Comparison:
     """All at .1, then at .5, but those named, by so many points.
 
-    Both losses, on clients' own samples and on new ones, go from one to `losses`.
+    Losses on clients' own samples and on new ones go from one to those of `plain`, or
+    with a fixed factor to `fixed`; of the clients' own, this has `given_up` so many
+    points where clients are alike, and where they are not.
     """
     seen = {}
-    for where, more in (("alike", alike), ("uneven", uneven)):
+    places = (("alike", alike, given_up[0]), ("uneven", uneven, given_up[1]))
+    for where, more, less in places:
         for arm in ARMS:
-            end = 0.5 + more.get(arm, 0) / 100
-            seen[where, arm] = {"accuracy": [0.1] + [end] * 5}
-            names = ("train_loss", "loss")
-            for name, last in zip(names, losses, strict=True):
-                seen[where, arm][name] = [1.0] * 4 + [last] * 2
+            last = fixed if arm == FIXED else plain
+            fitted = 0.9 - (less / 100 if arm == FIXED else 0)
+            seen[where, arm] = {
+                "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
+                "fit": [1.0] * 4 + [last[0]] * 2,
+                "loss": [1.0] * 4 + [last[1]] * 2,
+                "fitted": [fitted] * 6,
+                "at_once": [at_once] * 6,
+            }
     return made(seen)
 
 
@@ -46,8 +58,9 @@ PRINTED = {
     ("hand", "alike"): {"γ = 0.93": [4.0]},
     ("why", "alike"): {
         "γ = 0.93": [4.0, 1.0],
-        gains.CAUSES[1]: [2.0],
-        gains.CAUSES[4]: [5.0],
+        DECAY: [2.0],
+        LEARNED: [5.0],
+        gains.ON_TOP: [3.5],
     },
     ("images", "alike"): {"Server-FT": [1.0], "FedLAW": [4.0]},
     ("images", "uneven"): {"Server-FT": [0.5], "FedLAW": [2.5]},
@@ -69,49 +82,55 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     assert "uneven, γ = 0.93: -2.0 ± 0.0" in alt
 
 
-def test_decay_has_to_come_near_and_the_learned_factor_to_gain_no_more():
-    fixed, decay, half, _, learned = gains.CAUSES
-    right = {fixed: 1.0, decay: 0.8, half: 0.5, learned: 0.8}
-    found = ended(right, {})
-    said = gains.causes(found, PRINTED["why", "alike"])
-    assert said["holds"] and said["rows"][0].printed == [4.0]
-    assert said["rows"][-1].printed == [3.0]
-    assert said["rows"][5].values == pytest.approx(0.2)
-    over = [-0.2, 0]  # GWS over the fixed factor, and over decay
-    assert [r.values[0] for r in said["rows"][6:]] == pytest.approx(over)
-    wrong = ({decay: 0.2}, {learned: 2.0}, {fixed: 0.0}, {decay: 1.6}, {half: 0.0})
-    for planted in wrong:
-        other = ended(right | planted, {})
-        assert not gains.causes(other, PRINTED["why", "alike"])["holds"], planted
-    for losses in ((1.0, 1.0), (0.2, 0.2)):  # it does not fit its own, or also new ones
-        other = ended(right, {}, losses)
-        assert not gains.causes(other, PRINTED["why", "alike"])["holds"]
-    assert "halved once: +0.0 ± 0.0" in drawn(
-        gains.by_arm(found, gains.CAUSES, "alike")
-    )
+def test_decay_has_to_come_near_and_the_learned_factor_to_gain_on_top_of_it():
+    right = {FIXED: 1.0, DECAY: 0.8, HALF: 0.5, LEARNED: 0.8, gains.ON_TOP: 1.5}
+    found, paper = ended(right, {}), PRINTED["why", "alike"]
+    said = gains.causes(found, paper)
+    assert said["holds"] and said["rows"][1].printed == [4.0]
+    assert [row.printed for row in said["rows"][-2:]] == [[3.0], [3.5]]
+    # The factor, GWS, and both together, each beside decay.
+    by_hand = [0.2, 0, 0.7]
+    assert [r.values[0] for r in said["rows"][-3:]] == pytest.approx(by_hand)
+    wrong = ({DECAY: 0.2}, {LEARNED: 2.0}, {FIXED: 0.0}, {DECAY: 1.6}, {HALF: 0.0})
+    for planted in (*wrong, {gains.ON_TOP: 0.8}):
+        assert not gains.causes(ended(right | planted, {}), paper)["holds"], planted
+    more: list[dict[str, Any]] = [
+        {"plain": (1.0, 2.0)},  # it does not fit its own
+        {"plain": (0.2, 0.2)},  # it gets better on new ones
+        {"fixed": (0.2, 1.2)},  # a factor fits as well
+        {"fixed": (0.5, 2.0)},  # and is no better on new ones
+        {"at_once": -0.5},
+    ]
+    for planted in more:
+        assert not gains.causes(ended(right, {}, **planted), paper)["holds"], planted
+    alt = drawn(gains.by_arm(found, gains.CAUSES, "alike"))
+    assert "halved once: +0.0 ± 0.0" in alt
+    assert "γ = 0.93 0.50 on own images, γ = 0.93 1.20 on new images" in alt
 
 
 def test_the_same_images_are_compared_with_training_on_them():
-    learned = gains.CAUSES[4]
-    said = gains.same_images(ended({"FedLAW": 2.0, learned: 2.0}, {}), PRINTED)
+    said = gains.same_images(ended({"FedLAW": 2.0, LEARNED: 2.0}, {}), PRINTED)
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
     assert by_name["FedLAW minus Server-FT, alike"].printed == [3.0]
     assert by_name["FedLAW minus Server-FT, uneven"].values == pytest.approx(0)
-    both = {"FedLAW": 2.0, learned: 2.0}
+    both = {"FedLAW": 2.0, LEARNED: 2.0}
     for planted in (ended({}, {}), ended(both, both), ended({"FedLAW": 2.0}, {})):
         assert not gains.same_images(planted, PRINTED)["holds"]
-    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0, learned: 2.0}, {})
+    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0, LEARNED: 2.0}, {})
     assert not gains.same_images(worse, PRINTED)["holds"]
 
 
 def test_a_learned_factor_has_to_take_back_what_the_fixed_one_costs():
-    fixed, learned = gains.CAUSES[0], gains.CAUSES[-1]
-    said = gains.cured(ended({}, {fixed: -2.0}))
+    cost = {FIXED: -2.0, DECAY: -3.0}
+    said = gains.cured(ended({}, cost))
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([-2, 0, 2])
-    for planted in ({}, {fixed: -2.0, learned: -2.0}, {fixed: -2.0, learned: 1.0}):
-        assert not gains.cured(ended({}, planted))["holds"]
+    by_hand = [-2, -3, 0, 2, -15, -5]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
+    wrong = ({FIXED: 0.0}, {LEARNED: -2.0}, {LEARNED: 1.0}, {DECAY: 0.0})
+    for planted in wrong:
+        assert not gains.cured(ended({}, cost | planted))["holds"], planted
+    assert not gains.cured(ended({}, cost, given_up=(15.0, 15.0)))["holds"]
 
 
 # -- the search --------------------------------------------------------------------
@@ -144,45 +163,31 @@ def test_the_least_share_is_that_of_adam_where_the_slope_stays():
 WHO = [np.array([False, True])] * SEEDS
 WAYS = {
     "ten steps": [path(0.5, 0.19)] * SEEDS,
-    "published rates": [path(0.5, 0.33 + 0.001 * k) for k in range(SEEDS)],
-    "constant rates": [path(0.5, 0.01)] * SEEDS,
+    "published search": [path(0.5, 0.04)] * SEEDS,
 }
-LIMITS = {"ten steps": 17.0, "published rates": 31.0}
-RIGHT = {
-    "ten steps": [35.0] * 3,
-    "published rates": [32.0] * 3,
-    "constant rates": [36.0] * 3,
-}
+RIGHT = {"ten steps": [35.0] * 3, "published search": [36.0] * 3}
 
 
-def test_a_short_search_ends_near_its_limit_and_a_long_one_near_nothing():
+def test_a_short_search_ends_near_its_limit_and_a_long_one_far_below():
     assert search.held_by(WAYS["ten steps"][0], WHO[0]).tolist() == [50, 19]
-    said = search.stopped_short(WAYS, WHO, LIMITS, RIGHT)
+    said = search.stopped_short(WAYS, WHO, 17.0, RIGHT)
     assert said["holds"]
-    by_hand = [2, 2, 1 - 19, 1 - 33, 36 - 35, 36 - 32]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
-    for way, end in (("ten steps", 0.3), ("constant rates", 0.2)):
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 4 - 19, 36 - 35])
+    for way, end in (("ten steps", 0.3), ("published search", 0.2)):
         planted = WAYS | {way: [path(0.5, end)] * SEEDS}
-        assert not search.stopped_short(planted, WHO, LIMITS, RIGHT)["holds"]
-    worse = RIGHT | {"constant rates": [35.0] * 3}
-    assert not search.stopped_short(WAYS, WHO, LIMITS, worse)["holds"]
-    alt = drawn(search.long_searches(WAYS, WHO, LIMITS))
-    assert "ten steps: 19.0, its limit 17.0" in alt
-    assert "keeps 1.0 ± 0.0 %" in search.after_search(WAYS["constant rates"], WHO)
+        assert not search.stopped_short(planted, WHO, 17.0, RIGHT)["holds"]
+    worse = RIGHT | {"published search": [35.0] * 3}
+    assert not search.stopped_short(WAYS, WHO, 17.0, worse)["holds"]
+    alt = drawn(search.long_searches(WAYS, WHO, 17.0))
+    assert "ten steps: 19.0; published search: 4.0" in alt and "leave 17.0" in alt
+    last = WAYS["published search"]
+    assert "keeps 4.0 ± 0.0 %" in search.after_search(last, WHO)
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )
 
 
-def test_a_way_whose_rates_stay_has_no_limit():
-    ways = {
-        "short": {"steps": 3},
-        "long": {"steps": 9, "rates": (0.5, 0.1), "halve": 9},
-    }
-    ways["halved"] = {"steps": 3, "rates": (0.5, 0.2), "halve": 1}
-    found = search.limits(ways, rate=0.1, halve=2)
-    least = {"short": (0.1, 3, 2), "halved": (0.2, 3, 1)}
-    assert found == {way: search.least_share(*how) for way, how in least.items()}
+def test_the_largest_factor_is_that_of_full_steps():
     assert search.most_factor(0.1, 3, 2) == pytest.approx(np.exp(0.25))
 
 
@@ -230,20 +235,39 @@ def test_the_chapters_own_lines_find_what_the_core_finds():
 # -- the temperature ---------------------------------------------------------------
 
 
-def factor(alike: float, uneven: float, first: float = 1.3) -> Comparison:
-    seen = {
-        (where, "GWS"): {"gamma": [first, end, end], "temper": [first**3, end**3, end]}
-        for where, end in (("alike", alike), ("uneven", uneven))
-    }
+def factor(
+    alike: float,
+    uneven: float,
+    first: float = 1.3,
+    decayed: float = 0.98,
+    steps: tuple[float, float] = (0.01, 0.03),
+) -> Comparison:
+    """Factors of GWS, and its steps: .08 where alike, .05 else; `steps` of FedAvg."""
+    seen: dict[tuple[str, str], dict[str, list]] = {}
+    places = (("alike", alike, 0.08), ("uneven", uneven, 0.05))
+    for (where, end, step), plain in zip(places, steps, strict=True):
+        gamma = {"gamma": [first, end, end], "temper": [first**3, end**3, end]}
+        seen[where, "GWS"] = {**gamma, "moved": [0.5, step, step]}
+        seen[where, "FedAvg"] = {"moved": [0.5, plain, plain]}
+    seen["alike", "both"] = {"gamma": [first, decayed, decayed]}
     return made(seen, last=2)
 
 
 def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
-    said = temper.closer_to_one(factor(0.9, 0.95), "GWS")
-    assert said["holds"] and said["rows"][-1].values == pytest.approx(0.05)
+    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", "both")
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"][-2:]] == pytest.approx([0.05, 0.08])
     assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
-    for planted in (factor(0.95, 0.9), factor(1.1, 0.95), factor(0.9, 0.95, 0.98)):
-        assert not temper.closer_to_one(planted, "GWS")["holds"]
+    wrong = (
+        factor(0.95, 0.9),
+        factor(1.1, 0.95),
+        factor(0.9, 0.95, 0.98),
+        factor(0.9, 0.95, decayed=0.9),
+        factor(0.9, 0.95, decayed=1.1),
+        factor(0.9, 0.95, steps=(0.03, 0.01)),
+    )
+    for planted in wrong:
+        assert not temper.closer_to_one(planted, "GWS", "both")["holds"]
 
 
 def test_a_temperature_is_compared_by_its_root():
@@ -273,32 +297,50 @@ def test_the_temperature_is_the_best_factor_for_the_outputs():
     assert np.isnan(temper.temperature(now)["temper"])
 
 
-def test_a_step_is_measured_in_lengths_of_the_parameters():
+def test_a_step_and_what_the_average_has_learned_are_seen():
     bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
     world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
-    train = fl.fedavg(fl.Training(lr=0.2, epochs=2))
-    history = fl.federate(world, train, 2, seed=7, observe=temper.moved, progress=False)
-    came = knob.arrived(world, train, 2, 7)
-    before = torch.cat([v.flatten() for v in came["begin"].values()])
-    after = torch.cat([v[0].flatten() for v in history.states.values()])
-    seen = float((after - before).norm() / before.norm())
-    assert history.rows[-1]["moved"] == pytest.approx(seen, rel=1e-4)
+    train = fl.Training(lr=0.2, epochs=2)
+    for method, gamma in ((fl.fedavg(train), 1.0), (shrunk(train, gamma=0.5), 0.5)):
+        history = fl.federate(
+            world, method, 2, seed=7, observe=temper.seen, progress=False
+        )
+        seen, came = history.rows[-1], knob.arrived(world, method, 2, 7)
+        model = {n: v[0] for n, v in history.states.items()}
+        plain = {n: v / gamma for n, v in model.items()}
+        before = torch.cat([v.flatten() for v in came["begin"].values()])
+        after = torch.cat([v.flatten() for v in plain.values()])
+        step = float((after - before).norm() / before.norm())
+        known = float(history.rows[-1].get("gamma", 1.0))  # as the server says it
+        assert seen["moved"] == pytest.approx(known * step, rel=1e-3)
+        out = torch.func.functional_call(world.model, model, (world.x,))
+        assert seen["fit"] == pytest.approx(float(F.cross_entropy(out, world.y)))
+        hit = float((out.argmax(1) == world.y).float().mean())
+        assert seen["fitted"] == pytest.approx(hit)
+        own, whole = (
+            torch.func.functional_call(world.model, w, (world.x_test,)).argmax(1)
+            for w in (model, plain)
+        )
+        more = float((own == world.y_test).sum() - (whole == world.y_test).sum())
+        assert seen["at_once"] == pytest.approx(100 * more / 60, abs=1e-4)
 
 
-def test_a_longer_step_is_said_in_percent():
-    seen = {
-        (w, "FedAvg"): {"moved": [0.5, at, at]}
-        for w, at in (("alike", 0.01), ("uneven", 0.03))
-    }
-    said = temper.shorter(made(seen, last=2))
-    assert said == "1.0 % (alike), 3.0 % (uneven), uneven minus alike +2.0 ± 0.0"
+def test_steps_are_said_in_percent():
+    said = temper.steps(factor(0.9, 0.95), {"FedAvg": "plain", "GWS": "learned"})
+    assert said == (
+        "plain 1.0 % (alike), 3.0 % (uneven), difference +2.0 ± 0.0; "
+        "learned 8.0 % (alike), 5.0 % (uneven), difference -3.0 ± 0.0"
+    )
 
 
 # -- who is wrong, and the six claims ---------------------------------------------
 
 
-def half(fedlaw_: float, feddf: float = 0.0, gws: float = 0.0) -> Comparison:
+def half(
+    fedlaw_: float, feddf: float = 0.0, gws: float = 0.0, alone: float = 12.0
+) -> Comparison:
     ends = {"FedAvg": 0, "GWS": gws, "FedLAW": fedlaw_, "FedDF": feddf}
+    ends[wrong.ALONE] = alone
     shares = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
     return made(
         {
@@ -312,10 +354,17 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     paper = PRINTED["wrong", "alike"]
     clean = ended({}, {})
     said = wrong.rescued(half(10.0), paper, clean)
-    assert said["holds"] and said["rows"][-1].printed == [-0.5]
+    assert said["holds"] and said["rows"][-2].printed == [-0.5]
+    assert said["rows"][-1].values == pytest.approx(-2)
     assert said["note"].endswith("40.1 %; with all labels right, 50.1 %.")
-    for planted in (half(0.0), half(10.0, feddf=11.0), half(10.0, gws=10.0)):
+    rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
+    for planted in (half(0.0), *rivals):
         assert not wrong.rescued(planted, paper, clean)["holds"]
+
+
+def test_a_server_that_knows_who_is_wrong_leaves_them_out():
+    members = Members.holding(torch.tensor([[3, 1], [2, 2], [0, 6]]))
+    assert wrong.Without((1,))(members).tolist() == pytest.approx([0.4, 0, 0.6])
 
 
 def test_what_the_wrong_half_holds():

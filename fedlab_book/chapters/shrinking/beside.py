@@ -51,14 +51,14 @@ def six_claims(
     fixed = "γ = 0.93"
     claims = [
         Beside(
-            f"{what}: {fixed} over FedAvg (the paper: three networks)",
+            f"{fixed} {what}",
             paper["hand", where][fixed],
             found.gain(fixed, where=where),
             sign,
         )
         for where, sign, what in (
-            ("alike", 1, "A fixed factor helps alike clinics"),
-            ("uneven", -1, "It hurts very uneven ones (α = .1), two networks of three"),
+            ("alike", 1, "helps alike clinics (the paper: three networks)"),
+            ("uneven", -1, "hurts very uneven ones (α = .1), two networks of three"),
         )
     ]
     for where in ("alike", "uneven"):
@@ -70,8 +70,8 @@ def six_claims(
         )
     claims += [
         Beside(
-            "FedLAW is ahead of FedAvg, half of the clinics wrong (there two labels "
-            "swapped, here all mixed up)",
+            "FedLAW is ahead of FedAvg, half of the clinics wrong (labels swapped "
+            "there, all mixed up here)",
             paper["wrong", "alike"]["FedLAW"],
             bad.gain("FedLAW"),
         ),

@@ -25,7 +25,7 @@ def by_place(
     found: Comparison, arms: Sequence[str], places: Sequence[str]
 ) -> tuple[Figure, str]:
     """A panel a place: the arms' lead over FedAvg by round."""
-    fig, axes = canvas(700, 320, ncols=len(places), sharey=True)
+    fig, axes = canvas(520, 300, ncols=len(places), sharey=True)
     for ax, where in zip(axes, places, strict=True):
         for arm, (colour, dash) in zip(arms, _LINES, strict=False):
             style = {"color": PALETTE[colour], "linestyle": dash, "label": arm}
@@ -39,14 +39,15 @@ def by_place(
 
 @styled
 def by_arm(
-    found: Comparison, arms: Sequence[str], where: str, columns: int = 3
+    found: Comparison, arms: Sequence[str], where: str, columns: int = 2
 ) -> tuple[Figure, str]:
     """A panel an arm: its lead over FedAvg in one place, against the round.
 
-    And one of FedAvg itself: its loss on its clients' own samples, and on new ones.
+    And one of the loss, on the clients' own samples and on new ones: FedAvg's, and that
+    of the first arm.
     """
     rows = -(-(len(arms) + 1) // columns)
-    fig, axes = canvas(720, 40 + 210 * rows, nrows=rows, ncols=columns)
+    fig, axes = canvas(520, 40 + 190 * rows, nrows=rows, ncols=columns)
     for ax, arm in zip(axes.flat, arms, strict=False):
         _lead(ax, found, arm, where, color=PALETTE["green"])
         _frame(ax, found, arms, where)
@@ -54,22 +55,10 @@ def by_arm(
     for ax in axes[:, 0]:
         ax.set_ylabel("points over FedAvg")
     own, *free = axes.flat[len(arms) :]
-    for what, name, colour, dash in _LOSSES:
-        curves = found.curves("FedAvg", where, what)
-        rounds = np.arange(1, curves.shape[1] + 1)
-        style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
-        draw.banded(own, rounds, curves, label=name, **style)
-    own.set(title="FedAvg itself: loss", xlabel="round", ylim=(0, None))
-    own.legend(loc=(0.34, 0.3), handlelength=1.2)
-    own.grid(axis="y")
+    losses = _losses(own, found, ("FedAvg", arms[0]), where)
     for ax in free:
         ax.axis("off")
-    ends = (
-        f"{name} {found.curves('FedAvg', where, what)[:, -found.last :].mean():.2f}"
-        for what, name, *_ in _LOSSES
-    )
-    told = f"{_told(found, arms, [where])} FedAvg's loss at the end: {', '.join(ends)}."
-    return fig, told
+    return fig, f"{_told(found, arms, [where])} Loss at the end: {losses}."
 
 
 def leads(
@@ -100,26 +89,42 @@ def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
 def causes(found: Comparison, paper: Printed) -> Facts:
     """Whether decay comes near to what shrinking gains; others gain, too.
 
-    And whether it cannot be told that the learned one beats decay, and FedAvg itself
-    overfits: a lower loss on its clients' samples, a higher one on new ones.
+    And whether the learned factor gains on top of decay, while it cannot be told that
+    it beats decay. And FedAvg overfits, its loss lower and lower on its clients' own
+    samples, higher and higher on new ones; with a factor it is the other way round.
     """
     first = {arm: gains[:1] for arm, gains in paper.items()}
-    rows = leads(found, CAUSES, "alike", first, named=False)
+    at_once = ends(found, CAUSES[0], "alike", "at_once")
+    rows = [Row("the moment of shrinking itself", at_once)]
+    rows += leads(found, CAUSES, "alike", first, named=False)
     shrunk, decay, half, _, learned = CAUSES
     theirs = {arm: gains[0] for arm, gains in paper.items()}
-    apart, more = (found.gain(a, decay, "alike") for a in (shrunk, learned))
+    apart, more, top = (
+        found.gain(a, decay, "alike") for a in (shrunk, learned, ON_TOP)
+    )
     rows += [
         Row("γ = 0.93 minus decay", apart),
-        Row("GWS minus γ = 0.93", found.gain(learned, shrunk, "alike")),
         Row("GWS minus decay", more, theirs[learned] - theirs[decay]),
+        Row("GWS and decay minus decay", top, theirs[ON_TOP]),
     ]
     gaining = (shrunk, decay, half, learned)
     gained = [side(found.gain(arm, where="alike")) for arm in gaining]
     near = abs(apart.mean()) < _NEAR
-    fits = [late(found, "FedAvg", "alike", what) for what, *_ in _LOSSES]
+    fits = [late(found, "FedAvg", "alike", what) for what in ("fit", "loss")]
     overfits = [side(values) for values in fits] == [-1, 1]
-    holds = gained == [1, 1, 1, 1] and near and side(more) == 0 and overfits
+    # The factor's average knows less of the clients' samples, and more of new ones.
+    less = [
+        side(ends(found, shrunk, "alike", what) - ends(found, "FedAvg", "alike", what))
+        for what in ("fit", "loss")
+    ] == [1, -1]
+    decided = gained == [1, 1, 1, 1] and [side(more), side(top)] == [0, 1]
+    holds = decided and near and overfits and less and abs(at_once.mean()) < _NOTHING
     return {"rows": rows, "holds": holds, "note": level(found, ["alike"])}
+
+
+def ends(found: Comparison, arm: str, where: str, what: str) -> np.ndarray:
+    """What was seen in the last rounds, on average, seed by seed."""
+    return found.curves(arm, where, what)[:, -found.last :].mean(axis=1)
 
 
 def late(found: Comparison, arm: str, where: str, what: str) -> np.ndarray:
@@ -159,23 +164,27 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
 def cured(found: Comparison) -> Facts:
     """Whether a learned factor takes back what the fixed one costs among the uneven.
 
-    And whether it cannot be told that it gains anything.
+    And whether it cannot be told that it gains anything, decay costs as well, and the
+    fixed factor's average gives up more of the clients' own samples than among the
+    alike.
     """
-    fixed, learned = CAUSES[0], CAUSES[-1]
-    rows = [
-        Row("γ = 0.93", found.gain(fixed, where="uneven")),
-        Row(learned, found.gain(learned, where="uneven")),
-        Row("GWS minus γ = 0.93", found.gain(learned, fixed, "uneven")),
-    ]
-    holds = [side(row.values) for row in rows] == [-1, 0, 1]
-    return {"rows": rows, "holds": holds, "unit": "points over FedAvg, uneven"}
+    fixed, decay, learned = CAUSES[0], CAUSES[1], CAUSES[-1]
+    rows = leads(found, [fixed, decay, learned], "uneven", named=False)
+    rows.append(Row("GWS minus γ = 0.93", found.gain(learned, fixed, "uneven")))
+    lost = {
+        w: 100 * (ends(found, fixed, w, "fitted") - ends(found, "FedAvg", w, "fitted"))
+        for w in ("uneven", "alike")
+    }
+    rows.append(Row("γ = 0.93, clinics' own images", lost["uneven"]))
+    rows.append(Row("the same where clinics are alike", lost["alike"]))
+    more = side(lost["uneven"] - lost["alike"])
+    holds = [side(row.values) for row in rows] == [-1, -1, 0, 1, -1, -1] and more == -1
+    return {"rows": rows, "holds": holds, "unit": UNIT, "note": level(found)}
 
 
 _NEAR = 0.5  # points that "within half a point" allows
-_LOSSES = (  # of a round, what it is on, and how it is drawn
-    ("train_loss", "own images", "blue", "--"),
-    ("loss", "new images", "red", "-"),
-)
+_NOTHING = 0.2  # points that "nearly" nothing allows
+ON_TOP = "GWS and decay"  # an arm that both shrinks by a learned factor and decays
 
 CAUSES = (  # what could explain the gain, in the order of the text
     "γ = 0.93",
@@ -184,6 +193,25 @@ CAUSES = (  # what could explain the gain, in the order of the text
     "halved once",
     "a learned factor (GWS)",
 )
+
+
+def _losses(ax: Axes, found: Comparison, arms: Sequence[str], where: str) -> str:
+    """Each arm's loss, dashed on the clients' own samples; and the last, in words."""
+    told = []
+    for arm, colour in zip(arms, ("red", "green"), strict=True):
+        for what, dash, name in (("fit", "--", "own"), ("loss", "-", "new")):
+            seen = found.curves(arm, where, what)
+            style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
+            draw.banded(ax, np.arange(1, seen.shape[1] + 1), seen, **style)
+            end = seen[:, -found.last :].mean()
+            if what == "loss":
+                high = 0.15 + seen[:, -found.last :].mean(axis=0).max()
+                ax.text(seen.shape[1], high, arm, ha="right", color=PALETTE[colour])
+            told.append(f"{arm} {end:.2f} on {name} images")
+    top = max(found.curves(arm, where, "loss").mean(axis=0).max() for arm in arms)
+    ax.set(title="loss; dashed: own images", xlabel="round", ylim=(0, 1.4 * top))
+    ax.grid(axis="y")
+    return ", ".join(told)
 
 
 def _lead(ax: Axes, found: Comparison, arm: str, where: str, **style: Any) -> None:

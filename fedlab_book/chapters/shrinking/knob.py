@@ -146,8 +146,11 @@ def _half_sure(sure: list[np.ndarray], world: World) -> int:
 def knob(turned: Turned, gamma: float) -> tuple[Figure, str]:
     """The three at one factor, and what they show in words."""
     at = GAMMAS.index(gamma)
-    ratios = {"width_ratios": [1, 0.8, 1.6]}
-    fig, (bars, curve, arrows) = canvas(740, 280, ncols=3, gridspec_kw=ratios)
+    fig, axes = canvas(520, 440, nrows=2, ncols=2)
+    (bars, curve), below = axes[0], axes[1, 0].get_gridspec()[1, :]
+    for ax in axes[1]:
+        ax.remove()
+    arrows = fig.add_subplot(below)
     _bars(bars, turned, at)
     _curve(curve, turned, at)
     _arrows(arrows, turned, at)

@@ -1,11 +1,12 @@
 """The learned factor beside a temperature: how sure the averaged network should be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_book import draw
@@ -48,7 +49,7 @@ def learned(
 
     `most` is the largest factor that a round's steps can reach.
     """
-    fig, (left, right) = canvas(700, 330, ncols=2)
+    fig, (left, right) = canvas(520, 330, ncols=2)
     told, low, high = [], np.inf, -np.inf
     for where, (colour, mark, dash) in zip(places, _LOOKS, strict=True):
         gamma, root = _pair(found, arm, where, layers)
@@ -72,7 +73,7 @@ def learned(
     left.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
     right.legend(loc="lower right")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(title="γ beside a temperature", xlabel=f"s to the power of 1/{layers}")
+    right.set(title="γ by temperature", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
     for ax in (left, right):
         ax.grid(axis="y")
@@ -93,36 +94,75 @@ def apart(found: Comparison, arm: str, places: Sequence[str], layers: int) -> fl
     return float(np.mean([np.abs(gamma - root).mean() for gamma, root in pairs]))
 
 
-def closer_to_one(found: Comparison, arm: str) -> Facts:
-    """Whether the factor begins above one and ends below it, nearer where uneven."""
+def closer_to_one(found: Comparison, arm: str, decayed: str) -> Facts:
+    """Whether the factor begins above one and ends below it, nearer where uneven.
+
+    And nearer where the clients decay as well; and whether the step is shorter where
+    they are uneven, with the factor and not without.
+    """
     gamma = {w: found.curves(arm, w, "gamma") for w in ("alike", "uneven")}
     end = {w: v[:, -found.last :].mean(axis=1) for w, v in gamma.items()}
+    both = found.curves(decayed, "alike", "gamma")[:, -found.last :].mean(axis=1)
     words = ("above", "below")
     rows = [Row(f"{w}, in round 1", v[:, 0] - 1) for w, v in gamma.items()]
     rows += [Row(f"{w}, at the end", v - 1) for w, v in end.items()]
     rows.append(Row("uneven minus alike, at the end", end["uneven"] - end["alike"]))
+    rows.append(Row("alike, with decay minus without", both - end["alike"]))
     rows = [replace(row, words=words) for row in rows]
     # Both ends lie below one, so the difference says which is nearer to it.
-    holds = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
+    nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
+    apart = [side(step_apart(found, a)) for a in (arm, "FedAvg")] == [-1, 1]
+    holds = nearer and apart and both.mean() < 1
     return {"rows": rows, "holds": holds, "unit": "γ minus one", "digits": 3}
 
 
-def moved(now: Round) -> dict[str, float]:
-    """Of a round: how far the clients' average goes, in lengths of the parameters."""
-    names = now.world.parameters
+def seen(now: Round) -> dict[str, float]:
+    """Of a round: its step, what its average has learned, and a temperature.
+
+    moved: the step of the clients' average times the factor, in lengths of the
+    parameters that the round began with. fit and fitted: the loss and the accuracy, on
+    all clients' own samples, of the model that the round ends with. at_once: the points
+    by which this is ahead of the clients' plain average. temper: see `temperature`.
+    """
+    world, names = now.world, now.world.parameters
     start = tree.flatten({n: now.before[n][0] for n in names})
     rows = {n: now.trained.states[n] for n in names}
-    mean = tree.flatten(tree.weighted_sum(rows, now.weights[0]))
-    return {"moved": float((mean - start).norm() / start.norm())}
+    mean, after = tree.weighted_sum(rows, now.weights[0]), tree.take(now.after, 0)
+    step = float((tree.flatten(mean) - start).norm() / start.norm())
+    with torch.no_grad():
+        out = logits(world.model, after, world.x)
+        tests = (logits(world.model, s, world.x_test) for s in (after, after | mean))
+        then, first = (accuracy(said, world.y_test) for said in tests)
+    return {
+        "moved": float(now.servers[0].metrics.get("gamma", 1.0)) * step,
+        "fit": float(F.cross_entropy(out, world.y)),
+        "fitted": accuracy(out, world.y),
+        "at_once": 100 * (then - first),
+        **temperature(now),
+    }
 
 
-def shorter(found: Comparison) -> str:
-    """In numbers: whether FedAvg's step is shorter where clinics are uneven."""
-    step = {w: found.curves("FedAvg", w, "moved") for w in ("alike", "uneven")}
+def accuracy(out: Tensor, y: Tensor) -> float:
+    """The part of these labels that the largest outputs name."""
+    return float((out.argmax(1) == y).float().mean())
+
+
+def step_apart(found: Comparison, arm: str) -> np.ndarray:
+    """By how much an arm's step is longer where clinics are uneven, in percent of w."""
+    step = {w: found.curves(arm, w, "moved") for w in ("alike", "uneven")}
     ends = {w: v[:, -found.last :].mean(axis=1) for w, v in step.items()}
-    more = 100 * (ends["uneven"] - ends["alike"])
-    each = ", ".join(f"{100 * v.mean():.1f} % ({w})" for w, v in ends.items())
-    return f"{each}, uneven minus alike {pm(more)}"
+    return 100 * (ends["uneven"] - ends["alike"])
+
+
+def steps(found: Comparison, arms: Mapping[str, str]) -> str:
+    """In numbers: each arm's step in both places, by the arm's name in words."""
+    told = []
+    for arm, name in arms.items():
+        step = {w: found.curves(arm, w, "moved") for w in ("alike", "uneven")}
+        ends = (100 * v[:, -found.last :].mean() for v in step.values())
+        each = ", ".join(f"{v:.1f} % ({w})" for v, w in zip(ends, step, strict=True))
+        told.append(f"{name} {each}, difference {pm(step_apart(found, arm))}")
+    return "; ".join(told)
 
 
 def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:

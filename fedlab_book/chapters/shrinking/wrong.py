@@ -1,8 +1,10 @@
 """Clinics whose labels are wrong: who gets which share, and what that is worth."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -11,6 +13,9 @@ from fedlab_book.chapters.shrinking.gains import Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas
 from fedlab_book.findings import Row
 from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.weigh import Members
+
+ALONE = "the right half alone"  # an arm whose server knows who is wrong
 
 
 def shares_of(now: Round) -> Tensor:
@@ -29,7 +34,7 @@ def in_round(
     """Every client's share in a round, those of wrong labels in a row of their own."""
     held, false = 100 * found.curves(arm, what="shares"), np.array(wrong)
     now = held[:, t - 1]
-    fig, ax = canvas(560, 240)
+    fig, ax = canvas(520, 240)
     for row, (part, colour) in enumerate(((~false, "green"), (false, "red"))):
         up = row + np.linspace(-0.25, 0.25, part.sum())
         style = {"color": PALETTE[colour], "markeredgecolor": INK, "markersize": 8}
@@ -56,12 +61,26 @@ def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
     return float(np.mean(each))
 
 
+@dataclass(frozen=True)
+class Without:
+    """Weights by size, of those that are not `left_out`: for who knows them."""
+
+    left_out: tuple[int, ...]
+    name: str = "without some"
+    scalars: int = 0
+
+    def __call__(self, members: Members) -> Tensor:
+        out = torch.tensor(self.left_out, device=members.ids.device)
+        kept = members.sizes.double() * ~torch.isin(members.ids, out)
+        return kept / kept.sum()
+
+
 def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     """Whether shares rescue the average, and the factor and imitation do far less.
 
     `clean` has FedAvg among the alike, all labels right, for as many rounds or more.
     """
-    arms = ["GWS", "FedLAW", "FedDF"]
+    arms = ["GWS", "FedLAW", "FedDF", ALONE]
     theirs = {arm: gains[0] for arm, gains in paper.items()}
     rows = [Row(f"{a} over FedAvg", found.gain(a), theirs.get(a)) for a in arms]
     over = {arm: found.gain("FedLAW", over=arm) for arm in ("GWS", "FedDF")}
@@ -69,7 +88,9 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     rows.append(Row("FedLAW minus GWS", over["GWS"]))
     rows.append(Row("FedLAW minus FedDF", over["FedDF"], less))
     ahead = [side(found.gain("FedLAW")), *map(side, over.values())]
-    holds = ahead == [1, 1, 1]
+    short = found.gain("FedLAW", ALONE)
+    rows.append(Row(f"FedLAW minus {ALONE}", short))
+    holds = ahead == [1, 1, 1] and side(short) == -1
     level, end = found.scores("FedAvg").mean(), found.curves("FedAvg").shape[1]
     seen = 100 * clean.curves("FedAvg", "alike")[:, end - found.last : end].mean()
     note = f"FedAvg itself: {level:.1f} %; with all labels right, {seen:.1f} %."
