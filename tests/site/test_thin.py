@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from tests.thin_cases import THIN
-from tools.visit import answered, opened
+from tools.visit import PHONE, answered, opened
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +70,23 @@ def test_figures_are_few(context: BrowserContext, address, name) -> None:
     """Those of a control are one; a picture that nothing moves is one."""
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
         assert 1 < visit.page.locator(f"{ARTICLE} figure").count() <= MAX_FIGURES
+
+
+# Pictures and tables that are wider than the frame that they stand in.
+CUT = """article => [...article.querySelectorAll('.fl-scroll')]
+    .filter(frame => frame.scrollWidth > frame.clientWidth + 2)
+    .map(frame => frame.outerHTML.slice(0, 120))"""
+
+
+@thin
+def test_nothing_has_to_be_scrolled_sideways_on_a_phone(context, address, name) -> None:
+    """But for code. Answered, so that every picture is there."""
+    with opened(context, f"{address}/notebooks/{name}.html") as visit:
+        answered(visit)
+        visit.page.set_viewport_size(PHONE)
+        assert visit.page.locator(ARTICLE).evaluate(CUT) == []
+        visit.page.set_viewport_size({"width": 200, "height": 844})
+        assert visit.page.locator(ARTICLE).evaluate(CUT) != []
 
 
 def own(found: list[str]) -> bool:
