@@ -385,19 +385,3 @@ def test_six_claims_stand_beside_the_papers():
     assert table["paper"].tolist()[3:5] == ["+2.0", "+5.5"]
     told = ["same direction", "same direction", "undecided", "undecided"]
     assert table["can we tell?"].tolist()[:4] == told
-
-
-def test_a_claim_at_the_papers_scale_is_the_ledgers():
-    name = "table3: over FedAvg, FMNIST MLP, α=0.1"
-    row = beside.at_paper_scale(opened(), "fedlaw", name).row()
-    judged = {j.claim.name: j for j in opened().headline_claims("fedlaw")}[name]
-    assert row["here"].startswith(f"{judged.verdict.mean:+.1f} ± ")
-    assert row["can we tell?"] == judged.verdict.word
-
-
-def test_the_papers_gains_are_differences(tmp_path):
-    table = tmp_path / "paper.csv"
-    table.write_text(
-        "part,arm,split,where,without,with_\nx,A,s,T1,60,62\nx,A,s,T2,60,59\n"
-    )
-    assert beside.printed(str(table)) == {("x", "s"): {"A": [2.0, -1.0]}}
