@@ -159,9 +159,13 @@ def _about(device: str, seconds: float) -> dict[str, Any]:
 
 
 def _made_by(device: str) -> dict[str, Any]:
-    """What a run is made by, beside its setting and seeds: that of its lines."""
-    names = ("device", "torch", "threads", "commit")
-    return {name: v for name, v in _about(device, 0.0).items() if name in names}
+    """What a run is made by, beside its setting and seeds: that of its lines.
+
+    Of the commit it is the code: a later one that changed other files goes on.
+    """
+    names = ("device", "torch", "threads")
+    about = {name: v for name, v in _about(device, 0.0).items() if name in names}
+    return about | {"code": code()}
 
 
 def _dirty() -> bool:
@@ -176,13 +180,24 @@ def _processor() -> str:
 @lru_cache(maxsize=1)
 def commit() -> str:
     """The commit of the core, with a plus if files differ from it."""
-    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    here = Path(__file__).parent
+    return _git("describe", "--always", "--dirty=+", "--exclude=*") or "unknown"
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """What that commit has of the core and of the ledger, by its trees' names."""
+    trees = _git("rev-parse", "HEAD:fedlab_core", "HEAD:fedlab_ledger")
+    return " ".join(trees.split()) or commit()
+
+
+def _git(*asked: str) -> str:
+    """What git says of this file's repository; nothing where it cannot."""
+    how: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
     try:
-        done = subprocess.run(asked, capture_output=True, text=True, cwd=here)
-    except OSError:
-        return "unknown"
-    return done.stdout.strip() or "unknown"
+        done = subprocess.run(["git", *asked], cwd=Path(__file__).parent, **how)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
 
 
 class Fault(str):
@@ -218,10 +233,10 @@ def play_all(
     those before it. A job that cannot be played is refused, and the next one begun. One
     that another player has finished meanwhile is given without lines. A job under way
     keeps its place `every` so many seconds, and goes on there if something ends it;
-    `say` is told where one cannot.
+    `say` is told at once where one cannot.
     """
     begun, rounds, recent = clock(), 0, Recent()
-    under_way = UnderWay(store.folder, every, _made_by(str(device)))
+    under_way = UnderWay(store.folder, every, _made_by(str(device)), say)
     with sharing(waiting, store) as turns:
         under_way.tidy(turns.found())
         while turns.left:
@@ -243,9 +258,6 @@ def play_all(
                 yield turn.claimed, why_not(error)
                 continue
             lines = turns.keep(turn, lines)
-            for refused in filter(None, (place.refused for place in under_way.used)):
-                if say:
-                    say(refused)
             under_way.over()
             turns.over(turn)
             rounds += turn.job.rounds

@@ -1,12 +1,12 @@
 """Where long runs keep their place: a kill costs minutes of them, not hours.
 
 The files are in the folder `.under_way` of the ledger, one for each setting and seeds
-that are being played. Gone on is only from what the same commit, torch, threads and
+that are being played. Gone on is only from what the same code, torch, threads and
 device have left, so that a line is what its provenance says.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -29,7 +29,8 @@ class UnderWay:
 
     ledger: Path
     every: float
-    made_by: dict[str, Any]  # commit, torch, threads, device
+    made_by: dict[str, Any]  # code, torch, threads, device
+    say: Callable[[str], object] | None = None  # is told what is not gone on from
     used: list[Checkpoint] = field(default_factory=list)  # by the job that is played
 
     def of(self, job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:
@@ -40,7 +41,7 @@ class UnderWay:
         about = json.dumps([what, self.made_by], sort_keys=True)
         cells = [cell.key(job.scale) for cell in job.cells]
         note = json.dumps([cells, job.seeds])
-        self.used.append(Checkpoint(path, about, self.every, note))
+        self.used.append(Checkpoint(path, about, self.every, note, say=self.say))
         return self.used[-1]
 
     def over(self) -> None:

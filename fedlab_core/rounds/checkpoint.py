@@ -7,7 +7,7 @@ run that goes on gives the same numbers, to the bit, as one that nothing ended.
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,9 @@ class Checkpoint:
 
     `about` says what the runs are, in any words: from a file that says something else,
     or cannot be read, nothing is taken, and `refused` says why; it also says why a file
-    could not be written, for which no run is ended. The file is written whole or not at
-    all, and its folder made if need be. It stays when the runs are over, until
-    `remove`. `note` is kept with it, for whoever finds it.
+    could not be written, for which no run is ended. `say` is told it at once. The file
+    is written whole or not at all, and its folder made if need be. It stays when the
+    runs are over, until `remove`. `note` is kept with it, for whoever finds it.
     """
 
     path: Path
@@ -48,6 +48,7 @@ class Checkpoint:
     note: str = ""
     spent: float = 0.0  # seconds that the runs in the file had taken
     refused: str = ""
+    say: Callable[[str], object] | None = None
     _kept: float = field(default_factory=time.monotonic)
     _begun: float = field(default_factory=time.monotonic)
 
@@ -64,7 +65,7 @@ class Checkpoint:
                 places = _unpacked(head["places"], file.get_tensor)
                 self.spent = float(head["spent"])
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            self.refused = f"{self.path} is not gone on from: {error}"
+            self._refuse(f"{self.path} is not gone on from: {error}")
             return None
         return places
 
@@ -86,8 +87,13 @@ class Checkpoint:
             with replacing(self.path) as file:
                 file.write(save(tensors, {_ABOUT: json.dumps(head)}))
         except InputError as error:
-            self.refused = str(error)
+            self._refuse(str(error))
         self._kept = time.monotonic()
+
+    def _refuse(self, why: str) -> None:
+        self.refused = why
+        if self.say:
+            self.say(why)
 
     def remove(self) -> None:
         """Take the file away: what it was kept for is done."""

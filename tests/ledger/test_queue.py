@@ -14,7 +14,7 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store
+from fedlab_ledger import Store, player
 from fedlab_ledger.cells import Setting
 from fedlab_ledger.lines import Found
 from fedlab_ledger.minutes import Minutes, lasting
@@ -178,7 +178,7 @@ from fedlab_core import __main__
 from fedlab_ledger import Table, command, papers, player
 from tests.ledger_cases import BASE, cell
 
-player.commit = command.commit = lambda: "abc1234"
+player.commit = command.commit = player.code = lambda: "abc1234"
 cells = [cell(name, rounds=40, method=name) for name in ("scaffold", "rfedavg-plus")]
 papers.TABLES = {"made/table1": Table("made", "table1", "t", tuple(cells))}
 papers.CLAIMS = {}
@@ -249,7 +249,7 @@ def test_kills_inside_cells_and_checkpoints_cost_no_bit(tmp_path):
     assert not under_way.exists()
 
 
-def test_of_another_commit_nothing_is_gone_on_from(tmp_path):
+def test_of_other_code_nothing_is_gone_on_from(tmp_path):
     folder = prepared(tmp_path / "one")
     player = begun(folder)
     under_way = folder / "results" / "ledger" / FOLDER
@@ -260,8 +260,16 @@ def test_of_another_commit_nothing_is_gone_on_from(tmp_path):
     (kept,) = under_way.glob("*.safetensors")
     kept.write_bytes(kept.read_bytes().replace(b"abc1234", b"abc1235"))
     out, err = begun(folder).communicate()
-    assert "is not gone on from: it is about other runs" in out, err
-    assert "all there: 2 cells" in out and not under_way.exists()
+    refused, done = "is not gone on from: it is about other runs", "all there: 2 cells"
+    assert out.index(refused) < out.index("made/table1"), err  # and not after it
+    assert done in out and not under_way.exists()
+
+
+def test_the_code_of_a_commit_is_its_trees_of_core_and_ledger():
+    """So that what another commit changed elsewhere costs no run its place."""
+    listed = ["git", "ls-tree", "HEAD", "fedlab_core", "fedlab_ledger"]
+    out = subprocess.run(listed, capture_output=True, text=True, cwd=ROOT).stdout
+    assert player.code().split() == [line.split()[2] for line in out.splitlines()]
 
 
 def test_two_queues_share_the_work(tmp_path):
