@@ -163,6 +163,10 @@ class Comparison:
         rows = [[r[what] for r in h.rows if what in r] for h in self.of(arm, where)]
         return np.array(rows)
 
+    def ends(self, arm: str, where: Any = None, what: str = "accuracy") -> np.ndarray:
+        """The same, on average over the last rounds that have it, seed by seed."""
+        return self.curves(arm, where, what)[:, -self.last :].mean(axis=1)
+
     def scores(self, arm: str, where: Any = None, report: str = "last") -> np.ndarray:
         """In percent, one a seed: mean of the "last" rounds, of "all", or "best"."""
         known = report in ("last", "all", "best")

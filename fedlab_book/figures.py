@@ -29,6 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
 from IPython.display import HTML
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -152,6 +153,13 @@ def canvas(
     """A figure of `width` by `height` CSS pixels and its axes (an array if several)."""
     size = (width / _PX_PER_INCH, height / _PX_PER_INCH)
     return plt.subplots(nrows, ncols, figsize=size, **more)
+
+
+@styled
+def mosaic(width: float, height: float, layout: str) -> tuple[Figure, dict[str, Axes]]:
+    """The same with axes of unequal size, as letters picture them: "AA;BC"."""
+    fig = plt.figure(figsize=(width / _PX_PER_INCH, height / _PX_PER_INCH))
+    return fig, fig.subplot_mosaic(layout)
 
 
 def svg(fig: Figure, alt: str, scope: str | None = None) -> str:

@@ -22,6 +22,7 @@ from IPython.display import HTML
 from fedlab_book.bench import GAIN, LOSS, effect, pm, side, verdict
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
+from fedlab_ledger.verdict import LEAST
 
 _WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
 _MOST_DIGITS = 4
@@ -44,6 +45,7 @@ class Row:
     paper: float | Sequence[float] | None = None  # of one network, or of each
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
     words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
+    within: float | None = None  # what is smaller, interval and all, is as good as zero
 
     @property
     def printed(self) -> list[float]:
@@ -53,9 +55,18 @@ class Row:
         return [float(v) for v in np.atleast_1d(self.paper)]
 
     @property
+    def near(self) -> bool:
+        """Whether the whole interval, over three seeds or more, lies `within` that."""
+        mean, half = mean_interval(np.asarray(self.values, float))
+        many, bound = len(self.values) >= LEAST, self.within or 0.0
+        return many and bool(abs(mean) + half < bound)
+
+    @property
     def says(self) -> str:
-        """The verdict, by the book's one rule."""
+        """The verdict, by the book's one rule; or that it is smaller than `within`."""
         values = np.asarray(self.values, float)
+        if self.near:
+            return f"within {self.within:g}"
         if self.claim is not None:
             return verdict(values, self.claim)
         return effect(values, self.words)
@@ -157,7 +168,7 @@ def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
     values = np.asarray(row.values, float)
     decided = bool(side(values))
     digits = _digits(values, digits)
-    kind = "" if decided else ' class="fl-undecided"'
+    kind = "" if decided or row.near else ' class="fl-undecided"'
     cells = [_interval(row, low, high, decided, digits), pm(values, digits)]
     cells.append(html.escape(row.says))
     if papers:

@@ -236,7 +236,7 @@ def play_all(
     `say` is told at once where one cannot.
     """
     begun, rounds, recent = clock(), 0, Recent()
-    under_way = UnderWay(store.folder, every, _made_by(str(device)), say)
+    under_way = UnderWay(store.folder, every, _made_by(str(device)), say or str)
     with sharing(waiting, store) as turns:
         under_way.tidy(turns.found())
         while turns.left:

@@ -30,7 +30,7 @@ class UnderWay:
     ledger: Path
     every: float
     made_by: dict[str, Any]  # code, torch, threads, device
-    say: Callable[[str], object] | None = None  # is told what is not gone on from
+    say: Callable[[str], object] = str  # is told what is not gone on from
     used: list[Checkpoint] = field(default_factory=list)  # by the job that is played
 
     def of(self, job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:

@@ -19,11 +19,13 @@ def _two(got, case: str, what: str):
 
 
 def where_it_hurts(answer: Answer) -> str:
-    gaps, case = [], ""
-    for seed in range(901, 901 + _SEEDS):
-        got, case = call(answer, seed)
-        with_, without = _two(got, case, "the accuracy with the factor, and without")
-        gaps.append(float(with_) - float(without))
+    seeds = list(range(901, 901 + _SEEDS))
+    got, case = call(answer, seeds)
+    pair = _two(got, case, "the accuracies with the factor, and those without")
+    with_, without = (np.atleast_1d(np.asarray(v, dtype=float)) for v in pair)
+    if with_.shape != (_SEEDS,) or without.shape != (_SEEDS,):
+        fail(f"an accuracy for each of {_SEEDS} seeds is asked for", case, got=got)
+    gaps = with_ - without
     mean = float(np.mean(gaps))
     half = _T * float(np.std(gaps, ddof=1)) / len(gaps) ** 0.5
     found = f"{mean:+.1f} ± {half:.1f} points"

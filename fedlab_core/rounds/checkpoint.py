@@ -35,11 +35,9 @@ _ABOUT, _TENSOR, _ITEMS = "fedlab", "tensor", "items"
 class Checkpoint:
     """A file in which runs keep their place, every so many seconds.
 
-    `about` says what the runs are, in any words: from a file that says something else,
-    or cannot be read, nothing is taken, and `refused` says why; it also says why a file
-    could not be written, for which no run is ended. `say` is told it at once. The file
-    is written whole or not at all, and its folder made if need be. It stays when the
-    runs are over, until `remove`. `note` is kept with it, for whoever finds it.
+    `about` says what the runs are: from a file that says something else, or cannot be
+    read, nothing is taken. `refused` has why, or why none could be written, which ends
+    no run; `say` is told at once. It is whole or not there, and stays until `remove`.
     """
 
     path: Path
@@ -48,7 +46,7 @@ class Checkpoint:
     note: str = ""
     spent: float = 0.0  # seconds that the runs in the file had taken
     refused: str = ""
-    say: Callable[[str], object] | None = None
+    say: Callable[[str], object] = str
     _kept: float = field(default_factory=time.monotonic)
     _begun: float = field(default_factory=time.monotonic)
 
@@ -65,7 +63,8 @@ class Checkpoint:
                 places = _unpacked(head["places"], file.get_tensor)
                 self.spent = float(head["spent"])
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            self._refuse(f"{self.path} is not gone on from: {error}")
+            self.refused = f"{self.path} is not gone on from: {error}"
+            self.say(self.refused)
             return None
         return places
 
@@ -87,13 +86,9 @@ class Checkpoint:
             with replacing(self.path) as file:
                 file.write(save(tensors, {_ABOUT: json.dumps(head)}))
         except InputError as error:
-            self._refuse(str(error))
+            self.refused = str(error)
+            self.say(self.refused)
         self._kept = time.monotonic()
-
-    def _refuse(self, why: str) -> None:
-        self.refused = why
-        if self.say:
-            self.say(why)
 
     def remove(self) -> None:
         """Take the file away: what it was kept for is done."""

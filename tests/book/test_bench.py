@@ -174,6 +174,7 @@ def test_scores_and_paired_gains_by_hand():
     assert np.allclose(TWO.gain("other", report="all"), [50 / 3, 25 / 3])
     assert TWO.gain("other", report="best").tolist() == [25, 25]
     assert TWO.curves("other").tolist() == [[0.5, 0.75, 0.5], [0.25, 1, 0.75]]
+    assert TWO.ends("other").tolist() == [0.625, 0.875]
 
 
 def test_seeds_are_paired_whatever_the_order_they_were_run_in():

@@ -8,7 +8,7 @@ def test_a_claim_at_the_papers_scale_is_the_ledgers():
     name = "table3: over FedAvg, FMNIST MLP, α=0.1"
     row = beside.at_paper_scale(opened(), "fedlaw", name).row()
     judged = {j.claim.name: j for j in opened().headline_claims("fedlaw")}[name]
-    assert row["here"].startswith(f"{judged.verdict.mean:+.1f} ± ")
+    assert row["here"].startswith(f"{judged.verdict.mean:+.1f} ±")
     assert row["can we tell?"] == judged.verdict.word
 
 

@@ -36,6 +36,15 @@ def test_what_is_undecided_is_grey_and_hollow():
     assert "<td>undecided</td>" in near
 
 
+def test_what_is_smaller_than_a_bound_is_said_to_be_and_is_not_grey():
+    near = found(Row("x", NEAR, within=0.6))
+    assert "<td>within 0.6</td>" in near and "fl-undecided" not in near
+    assert 'fill="none"' in near  # zero is inside all the same
+    for row in (Row("x", NEAR, within=0.3), Row("x", NEAR[:2], within=9.0)):
+        assert "<td>undecided</td>" in found(row) and not row.near
+    assert "<td>a gain</td>" in found(Row("x", CLEAR, within=2.1))
+
+
 def test_no_interval_looks_as_if_zero_were_in_it_or_as_if_it_had_no_width():
     """Six seeds, half of them on either side: ± is 1.15 times how far."""
 

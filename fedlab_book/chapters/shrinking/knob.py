@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_book.bench import Bench
-from fedlab_book.figures import INK, PALETTE, canvas
+from fedlab_book.figures import INK, PALETTE, mosaic
 from fedlab_core import Proxy, Training, fedavg, federate, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import logits, shrinking
@@ -146,11 +146,8 @@ def _half_sure(sure: list[np.ndarray], world: World) -> int:
 def knob(turned: Turned, gamma: float) -> tuple[Figure, str]:
     """The three at one factor, and what they show in words."""
     at = GAMMAS.index(gamma)
-    fig, axes = canvas(520, 440, nrows=2, ncols=2)
-    (bars, curve), below = axes[0], axes[1, 0].get_gridspec()[1, :]
-    for ax in axes[1]:
-        ax.remove()
-    arrows = fig.add_subplot(below)
+    fig, axes = mosaic(520, 440, "AB;CC")
+    bars, curve, arrows = (axes[place] for place in "ABC")
     _bars(bars, turned, at)
     _curve(curve, turned, at)
     _arrows(arrows, turned, at)

@@ -12,11 +12,11 @@ import torch
 from matplotlib.figure import Figure
 
 from fedlab_book.bench import pm, side
-from fedlab_book.figures import INK, PALETTE, canvas, look, styled
+from fedlab_book.chapters.shrinking.heart import right
+from fedlab_book.figures import INK, PALETTE, canvas, look, mosaic, styled
 from fedlab_book.findings import Row
-from fedlab_core.metrics import logits
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, weighted_sum
 
 Path = Sequence[tuple[float, float, np.ndarray]]
 
@@ -25,11 +25,8 @@ Path = Sequence[tuple[float, float, np.ndarray]]
 def one_round(path: Path) -> tuple[Figure, str]:
     """The shares before and after, the factor, and the loss that both bring down."""
     losses, factors, shares = (np.array(part) for part in zip(*path, strict=True))
-    fig, axes = canvas(520, 420, nrows=2, ncols=2)
-    grid = axes[0, 0].get_gridspec()
-    for ax in axes[0]:
-        ax.remove()
-    bars, (factor, loss) = fig.add_subplot(grid[0, :]), axes[1]
+    fig, axes = mosaic(520, 420, "AA;BC")
+    bars, factor, loss = (axes[place] for place in "ABC")
     at, green = np.arange(shares.shape[1]), look("FedLAW")["color"]
     bars.bar(at - 0.2, 100 * shares[0], 0.4, color=look("FedAvg")["color"])
     bars.bar(at + 0.2, 100 * shares[-1], 0.4, color=green, hatch="//", edgecolor=INK)
@@ -53,31 +50,27 @@ def one_round(path: Path) -> tuple[Figure, str]:
     return fig, alt
 
 
-def least_share(rate: float, steps: int, halve: int, wrong: float = 0.5) -> float:
-    """What wrong clients have, in percent, after a search by full steps alone.
+def reach(rate: float, steps: int, halve: int) -> float:
+    """How far a search by full steps alone moves the logarithm of what it learns.
 
-    A full step of Adam moves a log-share by its rate; only where a slope suddenly grows
-    is one longer. Theirs fall by all rates added up, the others' rise by as much.
-    `wrong` is what they have at the beginning.
+    A full step of Adam is its rate; only where a slope suddenly grows is one longer.
     """
-    far = sum(rate * 0.5 ** (step // halve) for step in range(steps))
-    down, up = wrong * np.exp(-far), (1 - wrong) * np.exp(far)
-    return 100 * float(down / (down + up))
+    return sum(rate * 0.5 ** (step // halve) for step in range(steps))
 
 
-def most_factor(rate: float, steps: int, halve: int) -> float:
-    """The largest factor after a search by full steps alone: log γ is their sum."""
-    return float(np.exp(sum(rate * 0.5 ** (step // halve) for step in range(steps))))
+def least_share(far: float) -> float:
+    """What a wrong half has left, in percent, once all its log-shares fell so `far`.
+
+    The others' rose by as much.
+    """
+    return 100 / (1 + float(np.exp(2 * far)))
 
 
 def accuracy(world: World, models: Tree, path: Path) -> float:
     """On all test images, in percent: the average with what a path ends with."""
     _, gamma, shares = path[-1]
-    weights = gamma * torch.as_tensor(shares, dtype=torch.float32)
-    state = {n: torch.tensordot(weights.to(w), w, 1) for n, w in models.items()}
-    with torch.no_grad():
-        said = logits(world.model, state, world.x_test).argmax(1)
-    return 100 * float((said == world.y_test).float().mean())
+    state = weighted_sum(models, gamma * torch.as_tensor(shares, dtype=torch.float32))
+    return 100 * right(world, state, world.x_test, world.y_test)
 
 
 def held_by(path: Path, who: np.ndarray) -> np.ndarray:

@@ -1,21 +1,18 @@
-"""The learned factor beside a temperature: how sure the averaged network should be."""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+"""The learned factor beside a temperature, and beside a round's step."""
 
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, pm, side
-from fedlab_book.chapters.shrinking.gains import Facts
+from fedlab_book.chapters.shrinking.gains import PLACES, Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
-from fedlab_core.metrics import logits
+from fedlab_core.metrics import logits, shrinking
 from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
@@ -43,7 +40,7 @@ def temperature(now: Round) -> dict[str, float]:
 
 @styled
 def learned(
-    found: Comparison, arm: str, places: Sequence[str], layers: int, most: float
+    found: Comparison, arm: str, layers: int, most: float
 ) -> tuple[Figure, str]:
     """The learned factor by round; and against the root of the best temperature.
 
@@ -51,7 +48,7 @@ def learned(
     """
     fig, (left, right) = canvas(520, 330, ncols=2)
     told, low, high = [], np.inf, -np.inf
-    for where, (colour, mark, dash) in zip(places, _LOOKS, strict=True):
+    for where, (colour, mark, dash) in zip(PLACES, _LOOKS, strict=True):
         gamma, root = _pair(found, arm, where, layers)
         rounds = np.arange(1, gamma.shape[1] + 1)
         style = {"linestyle": dash, "marker": mark, "markevery": 4, "label": where}
@@ -64,7 +61,7 @@ def learned(
         )
         told.append(
             f"{where}: {gamma[:, 0].mean():.2f} in round 1, "
-            f"{gamma[:, -found.last :].mean():.3f} at the end"
+            f"{found.ends(arm, where, 'gamma').mean():.3f} at the end"
         )
     for ax in (left, right):
         ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
@@ -77,7 +74,7 @@ def learned(
     right.set_aspect("equal")
     for ax in (left, right):
         ax.grid(axis="y")
-    off = apart(found, arm, places, layers)
+    off = apart(found, arm, layers)
     alt = (
         f"Left: the factor that {arm} learns against the round; a round's steps reach "
         f"{most:.2f} at most. {'; '.join(told)}. "
@@ -88,81 +85,83 @@ def learned(
     return fig, alt
 
 
-def apart(found: Comparison, arm: str, places: Sequence[str], layers: int) -> float:
+def apart(found: Comparison, arm: str, layers: int) -> float:
     """How far the learned factor is from the temperature's, on average."""
-    pairs = [_pair(found, arm, where, layers) for where in places]
+    pairs = [_pair(found, arm, where, layers) for where in PLACES]
     return float(np.mean([np.abs(gamma - root).mean() for gamma, root in pairs]))
 
 
-def closer_to_one(found: Comparison, arm: str, decayed: str) -> Facts:
+def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> Facts:
     """Whether the factor begins above one and ends below it, nearer where uneven.
 
-    And nearer where the clients decay as well; and whether the step is shorter where
-    they are uneven, with the factor and not without.
+    And nearer where the clients decay as well; whether the step that it is weighed
+    against is shorter where they are uneven, and gives back most of what shrinking
+    takes. `paper` has numbers by the rows' names.
     """
-    gamma = {w: found.curves(arm, w, "gamma") for w in ("alike", "uneven")}
-    end = {w: v[:, -found.last :].mean(axis=1) for w, v in gamma.items()}
-    both = found.curves(decayed, "alike", "gamma")[:, -found.last :].mean(axis=1)
+    gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
+    end = {w: found.ends(arm, w, "gamma") for w in PLACES}
+    both = found.ends(decayed, "alike", "gamma")
+    seen = {f"{w}, in round 1": v[:, 0] - 1 for w, v in gamma.items()}
+    seen |= {f"{w}, at the end": v - 1 for w, v in end.items()}
+    seen[NEARER[0]] = end["uneven"] - end["alike"]
+    seen[NEARER[1]] = both - end["alike"]
     words = ("above", "below")
-    rows = [Row(f"{w}, in round 1", v[:, 0] - 1) for w, v in gamma.items()]
-    rows += [Row(f"{w}, at the end", v - 1) for w, v in end.items()]
-    rows.append(Row("uneven minus alike, at the end", end["uneven"] - end["alike"]))
-    rows.append(Row("alike, with decay minus without", both - end["alike"]))
-    rows = [replace(row, words=words) for row in rows]
+    rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
     # Both ends lie below one, so the difference says which is nearer to it.
     nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
-    apart = [side(step_apart(found, a)) for a in (arm, "FedAvg")] == [-1, 1]
-    holds = nearer and apart and both.mean() < 1
-    return {"rows": rows, "holds": holds, "unit": "γ minus one", "digits": 3}
+    step = {w: found.ends(arm, w, "step") for w in PLACES}
+    shorter = side(step["uneven"] - step["alike"]) == -1
+    back = (found.ends(arm, w, "along") / found.ends(arm, w, "pull") for w in PLACES)
+    most = all(_MOST < part.mean() < 1 for part in back)
+    holds = nearer and shorter and most and both.mean() < 1
+    return {"rows": rows, "holds": bool(holds), "unit": "γ minus one", "digits": 3}
+
+
+NEARER = ("uneven minus alike, at the end", "alike, with decay minus without")
+_MOST = 0.6  # of what shrinking takes, that "most" asks for
+
+
+def balance(found: Comparison, arm: str) -> pd.DataFrame:
+    """The two terms of a round, in percent of w, and r; at the end of the runs."""
+    terms = {
+        name: [100 * found.ends(arm, where, what) for where in PLACES]
+        for name, what in _TERMS.items()
+    }
+    step, _, pull = terms.values()
+    terms["r"] = [mine / other for mine, other in zip(step, pull, strict=True)]
+    rows = {
+        where: {name: pm(pair[at], sign="") for name, pair in terms.items()}
+        for at, where in enumerate(PLACES)
+    }
+    rows["uneven minus alike"] = {
+        name: pm(uneven - alike) for name, (alike, uneven) in terms.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("clinics")
+
+
+_TERMS = {"step γg": "step", "along w": "along", "shrinking": "pull"}
 
 
 def seen(now: Round) -> dict[str, float]:
-    """Of a round: its step, what its average has learned, and a temperature.
+    """Of a round: the lengths of its step and of its shrinking, and a temperature.
 
-    moved: the step of the clients' average times the factor, in lengths of the
-    parameters that the round began with. fit and fitted: the loss and the accuracy, on
-    all clients' own samples, of the model that the round ends with. at_once: the points
-    by which this is ahead of the clients' plain average. temper: see `temperature`.
+    step, pull, and along, what of the step leads along the parameters that the round
+    began with: in lengths of these. temper: see `temperature`.
     """
-    world, names = now.world, now.world.parameters
-    start = tree.flatten({n: now.before[n][0] for n in names})
-    rows = {n: now.trained.states[n] for n in names}
-    mean, after = tree.weighted_sum(rows, now.weights[0]), tree.take(now.after, 0)
-    step = float((tree.flatten(mean) - start).norm() / start.norm())
-    with torch.no_grad():
-        out = logits(world.model, after, world.x)
-        tests = (logits(world.model, s, world.x_test) for s in (after, after | mean))
-        then, first = (accuracy(said, world.y_test) for said in tests)
-    return {
-        "moved": float(now.servers[0].metrics.get("gamma", 1.0)) * step,
-        "fit": float(F.cross_entropy(out, world.y)),
-        "fitted": accuracy(out, world.y),
-        "at_once": 100 * (then - first),
-        **temperature(now),
+    world = now.world
+    start = {n: now.before[n][0] for n in world.parameters}
+    rows = {n: now.trained.states[n] for n in start}
+    gamma = float(now.servers[0].metrics.get("gamma", 1.0))
+    terms = shrinking(rows, start, now.weights[0], gamma)
+    mean = tree.flatten(tree.weighted_sum(rows, now.weights[0]))
+    w = tree.flatten(start)
+    whole = float(w.norm())
+    lengths = {
+        "step": terms.step / whole,
+        "along": gamma * float((mean - w) @ w) / whole**2,
+        "pull": terms.shrink / whole,
     }
-
-
-def accuracy(out: Tensor, y: Tensor) -> float:
-    """The part of these labels that the largest outputs name."""
-    return float((out.argmax(1) == y).float().mean())
-
-
-def step_apart(found: Comparison, arm: str) -> np.ndarray:
-    """By how much an arm's step is longer where clinics are uneven, in percent of w."""
-    step = {w: found.curves(arm, w, "moved") for w in ("alike", "uneven")}
-    ends = {w: v[:, -found.last :].mean(axis=1) for w, v in step.items()}
-    return 100 * (ends["uneven"] - ends["alike"])
-
-
-def steps(found: Comparison, arms: Mapping[str, str]) -> str:
-    """In numbers: each arm's step in both places, by the arm's name in words."""
-    told = []
-    for arm, name in arms.items():
-        step = {w: found.curves(arm, w, "moved") for w in ("alike", "uneven")}
-        ends = (100 * v[:, -found.last :].mean() for v in step.values())
-        each = ", ".join(f"{v:.1f} % ({w})" for v, w in zip(ends, step, strict=True))
-        told.append(f"{name} {each}, difference {pm(step_apart(found, arm))}")
-    return "; ".join(told)
+    return {**lengths, **temperature(now)}
 
 
 def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:

@@ -1,10 +1,9 @@
-"""Clinics whose labels are wrong: who gets which share, and what that is worth."""
+"""Clients whose labels are wrong: who gets which share, and what that is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -12,10 +11,19 @@ from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking.gains import Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas
 from fedlab_book.findings import Row
+from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.history import Round
-from fedlab_core.rounds.weigh import Members
 
-ALONE = "the right half alone"  # an arm whose server knows who is wrong
+CROWD, ALONE = "half wrong", "the right half alone"  # with all clients, and without
+
+GUESSES = {  # of what the server does, and what is told to each
+    "One factor γ is enough: it tones down what is unreliable": "One factor treats all "
+    "clinics alike, and cannot tell right from wrong.",
+    "The shares λ find the wrong clinics, and lower them, but not to nothing": "Every "
+    "round begins anew from the sizes, and its search is short.",
+    "The shares λ find them, and bring them to nothing within a few rounds": "They do "
+    "lower them at once. How far is a matter of how long its steps are, added up.",
+}
 
 
 def shares_of(now: Round) -> Tensor:
@@ -32,7 +40,7 @@ def in_round(
     found: Comparison, wrong: Sequence[np.ndarray], arm: str, t: int
 ) -> tuple[Figure, str]:
     """Every client's share in a round, those of wrong labels in a row of their own."""
-    held, false = 100 * found.curves(arm, what="shares"), np.array(wrong)
+    held, false = 100 * found.curves(arm, CROWD, "shares"), np.array(wrong)
     now = held[:, t - 1]
     fig, ax = canvas(520, 240)
     for row, (part, colour) in enumerate(((~false, "green"), (false, "red"))):
@@ -56,23 +64,16 @@ def in_round(
 
 def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
     """The share, in percent, that the wrong ones have together in the last rounds."""
-    held = 100 * found.curves(arm, what="shares")[:, -found.last :]
+    held = 100 * found.curves(arm, CROWD, "shares")[:, -found.last :]
     each = [h[:, w].sum(axis=1).mean() for h, w in zip(held, wrong, strict=True)]
     return float(np.mean(each))
 
 
-@dataclass(frozen=True)
-class Without:
-    """Weights by size, of those that are not `left_out`: for who knows them."""
-
-    left_out: tuple[int, ...]
-    name: str = "without some"
-    scalars: int = 0
-
-    def __call__(self, members: Members) -> Tensor:
-        out = torch.tensor(self.left_out, device=members.ids.device)
-        kept = members.sizes.double() * ~torch.isin(members.ids, out)
-        return kept / kept.sum()
+def without(crowd: Scenario) -> Scenario:
+    """The same federation of its clients with right labels alone."""
+    stay = [k for k in range(len(crowd)) if k not in crowd.corrupted]
+    held = tuple(crowd.train.indices[k] for k in stay)
+    return replace(crowd, train=replace(crowd.train, indices=held), corrupted=())
 
 
 def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
@@ -80,18 +81,21 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
 
     `clean` has FedAvg among the alike, all labels right, for as many rounds or more.
     """
-    arms = ["GWS", "FedLAW", "FedDF", ALONE]
+    arms = ["GWS", "FedLAW", "FedDF"]
     theirs = {arm: gains[0] for arm, gains in paper.items()}
-    rows = [Row(f"{a} over FedAvg", found.gain(a), theirs.get(a)) for a in arms]
-    over = {arm: found.gain("FedLAW", over=arm) for arm in ("GWS", "FedDF")}
+    gain = {arm: found.gain(arm, where=CROWD) for arm in arms}
+    alone = found.scores("FedAvg", ALONE) - found.scores("FedAvg", CROWD)
+    rows = [Row(f"{a} over FedAvg", v, theirs.get(a)) for a, v in gain.items()]
     less = theirs["FedLAW"] - theirs["FedDF"]
-    rows.append(Row("FedLAW minus GWS", over["GWS"]))
-    rows.append(Row("FedLAW minus FedDF", over["FedDF"], less))
-    ahead = [side(found.gain("FedLAW")), *map(side, over.values())]
-    short = found.gain("FedLAW", ALONE)
-    rows.append(Row(f"FedLAW minus {ALONE}", short))
-    holds = ahead == [1, 1, 1] and side(short) == -1
-    level, end = found.scores("FedAvg").mean(), found.curves("FedAvg").shape[1]
+    rows += [
+        Row(f"{ALONE} over FedAvg", alone),
+        Row("FedLAW minus GWS", gain["FedLAW"] - gain["GWS"]),
+        Row("FedLAW minus FedDF", gain["FedLAW"] - gain["FedDF"], less),
+        Row(f"FedLAW minus {ALONE}", gain["FedLAW"] - alone),
+    ]
+    ahead = [side(row.values) for row in (rows[1], *rows[4:])]
+    level = found.scores("FedAvg", CROWD).mean()
+    end = found.curves("FedAvg", CROWD).shape[1]
     seen = 100 * clean.curves("FedAvg", "alike")[:, end - found.last : end].mean()
     note = f"FedAvg itself: {level:.1f} %; with all labels right, {seen:.1f} %."
-    return {"rows": rows, "holds": holds, "note": note}
+    return {"rows": rows, "holds": ahead == [1, 1, 1, -1], "note": note}

@@ -1,0 +1,102 @@
+"""What the average knows by heart: the clients' own samples, beside new ones."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from fedlab_book import draw
+from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.shrinking.gains import CAUSES, PLACES, Facts
+from fedlab_book.figures import PALETTE, canvas, styled
+from fedlab_book.findings import Row
+from fedlab_core import tree
+from fedlab_core.metrics import evaluate
+from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.worlds import World
+
+_KINDS = {"own": "--", "accuracy": "-"}  # the clients' samples, and new ones
+_ALL = 99.0  # percent of them that "nearly all" asks for
+
+
+def seen(now: Round) -> dict[str, float]:
+    """Of a round: how the model that it ends with does on all clients' own samples.
+
+    And at_once, under a factor: the points on new ones by which it is ahead of the
+    clients' average without the factor.
+    """
+    world = now.world
+    said = {"own": right(world, tree.take(now.after, 0), world.x, world.y)}
+    if "gamma" in now.servers[0].metrics and now.scores is not None:
+        rows = {n: now.trained.states[n] for n in world.parameters}
+        plain = tree.take(now.after, 0) | tree.weighted_sum(rows, now.weights[0])
+        without = right(world, plain, world.x_test, world.y_test)
+        said["at_once"] = 100 * (float(now.scores.accuracy[0]) - without)
+    return said
+
+
+def right(world: World, state: tree.Tree, x: Tensor, y: Tensor) -> float:
+    """The part of these samples whose label a model names."""
+    row = {n: v[None] for n, v in state.items()}
+    return float(evaluate(world.model, row, x, y, len(world.classes)).accuracy)
+
+
+@styled
+def own_and_new(found: Comparison, arms: Mapping[str, str]) -> tuple[Figure, str]:
+    """A panel a place: what each arm, in its colour, is right on, by round."""
+    fig, axes = canvas(520, 320, ncols=len(PLACES), sharey=True)
+    for ax, where in zip(axes, PLACES, strict=True):
+        for arm, colour in arms.items():
+            for what, dash in _KINDS.items():
+                hit = 100 * found.curves(arm, where, what)
+                style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
+                style["label"] = arm if dash == "-" else None
+                draw.banded(ax, np.arange(1, hit.shape[1] + 1), hit, **style)
+        ax.set(title=f"clinics {where}", xlabel="round", ylim=(0, 103))
+        ax.grid(axis="y")
+    axes[0].set_ylabel("right answers (%)")
+    axes[0].legend(loc="lower right")
+    alt = (
+        "Right answers by round, in percent, on the clients' own images, dashed, and "
+        f"on new ones. At the end, own and new, {levels(found, arms)}."
+    )
+    return fig, alt
+
+
+def levels(found: Comparison, arms: Iterable[str]) -> str:
+    """In numbers: what each arm is right on at the end, of own and of new samples."""
+
+    def both(arm: str, where: str) -> str:
+        own, new = (100 * found.ends(arm, where, what).mean() for what in _KINDS)
+        return f"{arm} {own:.0f} and {new:.0f} %"
+
+    return "; ".join(
+        f"{where}: {', '.join(both(arm, where) for arm in arms)}" for where in PLACES
+    )
+
+
+def by_heart(found: Comparison) -> Facts:
+    """Whether a factor costs own images everywhere, and more where uneven.
+
+    And new ones only there: where clients are alike it gains some, with nearly all own
+    ones right without it. And whether the others that gain there cost own ones, too.
+    """
+    fixed, decay, half, once = CAUSES[:4]
+    own = {w: _ahead(found, fixed, w) for w in PLACES}
+    rows = [Row(f"{fixed}, {w}", own[w]) for w in PLACES]
+    rows.append(Row("uneven minus alike", own["uneven"] - own["alike"]))
+    others = {decay: "decay", half: "half of the step", once: once}
+    rows += [Row(f"{t}, alike", _ahead(found, a, "alike")) for a, t in others.items()]
+    fewer = all(side(row.values) == -1 for row in rows)
+    new = [side(found.gain(fixed, where=w)) for w in PLACES] == [1, -1]
+    new = new and all(side(found.gain(a, where="alike")) == 1 for a in others)
+    knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
+    holds = bool(fewer and new and knows)
+    return {"rows": rows, "holds": holds, "unit": "own images, over FedAvg"}
+
+
+def _ahead(found: Comparison, arm: str, where: str) -> np.ndarray:
+    own = (found.ends(name, where, "own") for name in (arm, "FedAvg"))
+    return 100 * np.subtract(*own)
