@@ -61,7 +61,6 @@ PRINTED = {
     ("images", "uneven"): {"Server-FT": [0.5], "FedLAW": [2.5]},
     ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
     ("wrong", "alike"): {"FedLAW": [5.5], "FedDF": [6.0]},
-    ("learned", "all"): dict.fromkeys(temper.NEARER, [0.002]),
 }
 
 

@@ -102,7 +102,7 @@ def at_paper_scale(book: Book, paper: str, name: str) -> Beside:
     seeds = sorted(found.mine.keys() & found.theirs.keys())
     ours = [found.mine[s]["value"] - found.theirs[s]["value"] for s in seeds]
     return Beside(
-        f"{claim.sentence}, as in the paper",
+        f"{claim.sentence}, at the paper's scale",
         [theirs],
         np.array(ours),
         claim.sign,
