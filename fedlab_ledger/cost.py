@@ -123,6 +123,9 @@ class Costs:
 
     def _asked(self, run: Run, asked: TrainRequest, seeds: int) -> Asked:
         w, training = run.world, asked.training
+        # Who asked may have been tried in a world of which a part was left.
+        cohort = [replace(c, indices=w.client(c.key[2])) for c in asked.cohort]
+        asked = replace(asked, cohort=cohort)
         own = None if training == run.method.training else training
         many = min(AT_ONCE, seeds * len(asked.cohort))
         engine = choose_engine(w.model, many, w.x)
@@ -182,13 +185,8 @@ def _played(run: Run, rounds: int) -> _Short:
         begun = time.perf_counter()
         asked = _answered(play, trained)
         rests[-1] += time.perf_counter() - begun
-    cohorts = (
-        [replace(c, indices=run.world.client(c.key[2])) for c in a.cohort]
-        for a in wanted
-    )
-    whole = (replace(a, cohort=c) for a, c in zip(wanted, cohorts, strict=True))
     rest = min(rests[1:] or rests)  # what interrupts a round makes it longer only
-    return _Short(before, rest, tuple(whole))
+    return _Short(before, rest, tuple(wanted))
 
 
 def _answered(play: Requests, trained: Trained) -> TrainRequest | None:

@@ -128,6 +128,23 @@ def test_a_world_in_small_counts_what_its_clients_have():
     assert Costs().of(s, (0,)).seconds > 0
 
 
+def test_a_pace_is_of_clients_with_all_their_samples(monkeypatch):
+    """Thinned, with the last short batch left out, they had no step to measure: hours
+    of training were told as minutes."""
+    s = setting("mlp")
+    s = replace(s, local=s.local | {"drop_last": True})
+    measured, pace = [], cost._pace
+
+    def spy(w, asked, many, stacked):
+        measured.append([len(c.indices) for c in asked.cohort])
+        return pace(w, asked, many, stacked)
+
+    monkeypatch.setattr(cost, "_TOLD", 0.0)  # no larger world is looked at
+    monkeypatch.setattr(cost, "_pace", spy)
+    Costs().of(s, (0,))
+    assert measured == [list(sizes(s, 0))]
+
+
 def test_a_load_is_what_the_clients_look_at():
     """Dirichlet's clients, by hand: epochs of whole and short mini-batches."""
     s = setting("mlp, uneven clients")
