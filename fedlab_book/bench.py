@@ -20,6 +20,7 @@ import pandas as pd
 from torch import nn
 
 import fedlab_core as fl
+from fedlab_book.apart import run_apart
 from fedlab_core import tree
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
@@ -44,7 +45,8 @@ class Bench:
 
     The letters are drawn with that `noise`; of a real set it is a part, in one of the
     ways of `PARTS`, or with "all" the whole of it. With `proxy`, the server has
-    labelled samples, its draw by the seed as well.
+    labelled samples, its draw by the seed as well. With `apart`, comparisons take every
+    core, in processes of which what observers keep for themselves is lost.
     """
 
     dataset: str = "letters"
@@ -59,6 +61,7 @@ class Bench:
     proxy: fl.Proxy | None = None
     seeds: Sequence[int] = ()
     last: int = 5  # rounds that a score is the mean of
+    apart: bool = False  # runs in processes of their own
 
     def __post_init__(self) -> None:
         known = f"part: {', '.join(PARTS)} or all, not {self.part!r}"
@@ -129,9 +132,8 @@ class Bench:
             how = {"start": starts[seed]} if starts else {}
             run = fl.Run(spots[where](seed), arms[arm], turns, seed, **how, **options)
             plays.append(run)
-        return Comparison(
-            dict(zip(keys, fl.run_all(plays), strict=True)), last=self.last
-        )
+        played = run_apart(plays) if self.apart else fl.run_all(plays)
+        return Comparison(dict(zip(keys, played, strict=True)), last=self.last)
 
 
 @dataclass(frozen=True)

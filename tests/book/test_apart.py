@@ -1,0 +1,76 @@
+"""Runs in processes of their own: the same numbers, and their faults come back."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import fedlab_core as fl
+from fedlab_book import apart
+from fedlab_book.bench import Bench
+
+TRAIN = fl.Training(lr=0.2, epochs=1)
+
+
+def runs(many: int, **options) -> list[fl.Run]:
+    bench = Bench(samples=120, tests=40, sizes={"hidden": [8]})
+    place = bench.place("dirichlet", clients=3, alpha=1.0)
+    return [fl.Run(place(7), fl.fedavg(TRAIN), 2, s, **options) for s in range(many)]
+
+
+@pytest.fixture
+def two_threads():
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def test_they_are_what_one_process_plays(two_threads):
+    for many in (1, 4, 5):
+        found, told = apart.run_apart(runs(many)), fl.run_all(runs(many))
+        assert [h.seed for h in found] == list(range(many))
+        for one, other in zip(found, told, strict=True):
+            assert one.rows == other.rows
+            assert all((one.states[n] == v).all() for n, v in other.states.items())
+    assert torch.get_num_threads() == 2
+
+
+def test_what_an_observer_returns_comes_back_and_what_it_keeps_does_not(two_threads):
+    kept = []
+
+    def look(now) -> dict:
+        kept.append(now.number)
+        return {"seen": now.number}
+
+    found = apart.run_apart(runs(4, observe=look))
+    assert [r["seen"] for h in found for r in h.rows] == [1, 2] * 4
+    assert len(kept) == 4  # of its own two runs
+
+
+def test_a_fault_of_the_other_process_is_raised_here(two_threads):
+    def look(now) -> dict:
+        raise ArithmeticError("of seed 3")
+
+    good, bad = runs(4), runs(4, observe=look)
+    with pytest.raises(ArithmeticError, match="of seed 3"):
+        apart.run_apart([*good[:3], bad[3]])
+
+
+def test_a_process_that_is_ended_is_told(two_threads, monkeypatch):
+    monkeypatch.setattr(apart, "_play", lambda runs, there: None)
+    with pytest.raises(RuntimeError, match="without an answer"):
+        apart.run_apart(runs(4))
+
+
+def test_one_thread_is_one_process(monkeypatch):
+    monkeypatch.setattr(apart, "multiprocessing", None)
+    assert len(apart.run_apart(runs(4))) == 4
+
+
+def test_a_bench_that_plays_apart_compares_the_same(two_threads):
+    bench = Bench(samples=120, tests=40, sizes={"hidden": [8]}, seeds=[1, 2, 3])
+    found = []
+    for one in (bench, replace(bench, apart=True)):
+        place = one.place("dirichlet", clients=3, alpha=1.0)
+        found.append(one.compare(place, {"FedAvg": fl.fedavg(TRAIN)}, 2))
+    assert found[0].frame.equals(found[1].frame)
