@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.shrinking import temper
 from fedlab_book.chapters.shrinking.gains import CAUSES, PLACES, Facts
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
@@ -18,6 +19,7 @@ from fedlab_core.rounds.history import Round
 from fedlab_core.rounds.worlds import World
 
 _KINDS = {"own": "--", "accuracy": "-"}  # the clients' samples, and new ones
+_UNIT = "own images, points"
 _ALL = 99.0  # percent of them that "nearly all" asks for
 
 
@@ -35,6 +37,11 @@ def seen(now: Round) -> dict[str, float]:
         without = right(world, plain, world.x_test, world.y_test)
         said["at_once"] = 100 * (float(now.scores.accuracy[0]) - without)
     return said
+
+
+def all_seen(now: Round) -> dict[str, float]:
+    """The same, and of a factor its temperature and the round's two terms."""
+    return seen(now) | temper.seen(now)
 
 
 def right(world: World, state: tree.Tree, x: Tensor, y: Tensor) -> float:
@@ -60,13 +67,14 @@ def own_and_new(found: Comparison, arms: Mapping[str, str]) -> tuple[Figure, str
     axes[0].legend(loc="lower right")
     alt = (
         "Right answers by round, in percent, on the clients' own images, dashed, and "
-        f"on new ones. At the end, own and new, {levels(found, arms)}."
+        f"on new ones. In the last {found.last} rounds, own and new, "
+        f"{levels(found, arms)}."
     )
     return fig, alt
 
 
 def levels(found: Comparison, arms: Iterable[str]) -> str:
-    """In numbers: what each arm is right on at the end, of own and of new samples."""
+    """In numbers: what each arm is right on in the last rounds, of own and of new."""
 
     def both(arm: str, where: str) -> str:
         own, new = (100 * found.ends(arm, where, what).mean() for what in _KINDS)
@@ -78,23 +86,24 @@ def levels(found: Comparison, arms: Iterable[str]) -> str:
 
 
 def by_heart(found: Comparison) -> Facts:
-    """Whether a factor costs own images everywhere, and more where uneven.
+    """Whether a fixed factor costs own images everywhere, and more where uneven.
 
-    And new ones only there: where clients are alike it gains some, with nearly all own
-    ones right without it. And whether the others that gain there cost own ones, too.
+    And new ones only there: where clients are alike it, decay and a learned factor cost
+    own ones, and gain new ones, with nearly all own ones right without them.
     """
-    fixed, decay, half, once = CAUSES[:4]
-    own = {w: _ahead(found, fixed, w) for w in PLACES}
-    rows = [Row(f"{fixed}, {w}", own[w]) for w in PLACES]
-    rows.append(Row("uneven minus alike", own["uneven"] - own["alike"]))
-    others = {decay: "decay", half: "half of the step", once: once}
-    rows += [Row(f"{t}, alike", _ahead(found, a, "alike")) for a, t in others.items()]
+    fixed, decay, *_, learned, _ = CAUSES
+    alike = {fixed: fixed, decay: "decay", learned: "GWS"}
+    own = {arm: _ahead(found, arm, "alike") for arm in alike}
+    uneven = _ahead(found, fixed, "uneven")
+    rows = [Row(f"{name}, alike", own[arm]) for arm, name in alike.items()]
+    rows.append(Row(f"{fixed}, uneven", uneven))
+    rows.append(Row("uneven minus alike", uneven - own[fixed]))
     fewer = all(side(row.values) == -1 for row in rows)
-    new = [side(found.gain(fixed, where=w)) for w in PLACES] == [1, -1]
-    new = new and all(side(found.gain(a, where="alike")) == 1 for a in others)
+    more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
+    new = more and side(found.gain(fixed, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
-    holds = bool(fewer and new and knows)
-    return {"rows": rows, "holds": holds, "unit": "own images, over FedAvg"}
+    rows.append(Row("GWS, uneven", _ahead(found, learned, "uneven")))
+    return {"rows": rows, "holds": bool(fewer and new and knows), "unit": _UNIT}
 
 
 def _ahead(found: Comparison, arm: str, where: str) -> np.ndarray:

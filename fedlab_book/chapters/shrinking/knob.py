@@ -175,8 +175,9 @@ def _curve(ax: Axes, turned: Turned, at: int) -> None:
     colour = PALETTE["green"]
     ax.plot(GAMMAS, turned.loss, color=colour)
     low = int(turned.loss.argmin())
-    ax.plot(GAMMAS[low], turned.loss[low], "*", color=colour, markersize=16)
     ax.plot(GAMMAS[at], turned.loss[at], "o", color=INK, markersize=9)
+    star = {"color": colour, "markersize": 17, "markeredgecolor": "white"}
+    ax.plot(GAMMAS[low], turned.loss[low], "*", **star)
     ax.axvline(1, color=INK, linestyle=":", linewidth=1.2)
     ax.set_xticks([GAMMAS[0], 1, GAMMAS[-1]])
     ax.set(xlabel="γ; star: best", title="the server's loss")

@@ -6,7 +6,6 @@ import torch
 from matplotlib.figure import Figure
 from torch.nn import functional as F
 
-from fedlab_book import draw
 from fedlab_book.bench import Comparison, pm, side
 from fedlab_book.chapters.shrinking.gains import PLACES, Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas, styled
@@ -52,7 +51,9 @@ def learned(
         gamma, root = _pair(found, arm, where, layers)
         rounds = np.arange(1, gamma.shape[1] + 1)
         style = {"linestyle": dash, "marker": mark, "markevery": 4, "label": where}
-        draw.banded(left, rounds, gamma, color=PALETTE[colour], **style)
+        thin = {"color": PALETTE[colour], "linestyle": dash, "linewidth": 0.8}
+        left.plot(rounds, gamma.T, alpha=0.6, **thin)
+        left.plot(rounds, gamma.mean(axis=0), color=PALETTE[colour], **style)
         spots = {"s": 16, "alpha": 0.7, "color": PALETTE[colour], "marker": mark}
         right.scatter(root, gamma, **spots, label=where)
         low, high = (
@@ -70,7 +71,7 @@ def learned(
     left.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
     right.legend(loc="lower right")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(title="γ by temperature", xlabel=f"s to the power of 1/{layers}")
+    right.set(title="γ by the best s", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
     for ax in (left, right):
         ax.grid(axis="y")
@@ -92,11 +93,12 @@ def apart(found: Comparison, arm: str, layers: int) -> float:
 
 
 def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> Facts:
-    """Whether the factor begins above one and ends below it, nearer where uneven.
+    """Whether the factor ends below one, nearer to it where clients are uneven.
 
-    And nearer where the clients decay as well; whether the step that it is weighed
-    against is shorter where they are uneven, and gives back most of what shrinking
-    takes. `paper` has numbers by the rows' names.
+    And nearer where they decay as well; whether among the alike it begins above;
+    whether the step that it is weighed against is shorter where they are uneven, and on
+    average gives back most of what shrinking takes. `paper` has numbers by the rows'
+    names.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
@@ -108,13 +110,19 @@ def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> 
     words = ("above", "below")
     rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
     # Both ends lie below one, so the difference says which is nearer to it.
-    nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
+    sides = [side(row.values) for row in rows]
+    nearer = [sides[0], *sides[2:]] == [1, -1, -1, 1, 1]
     step = {w: found.ends(arm, w, "step") for w in PLACES}
     shorter = side(step["uneven"] - step["alike"]) == -1
     back = (found.ends(arm, w, "along") / found.ends(arm, w, "pull") for w in PLACES)
     most = all(_MOST < part.mean() < 1 for part in back)
     holds = nearer and shorter and most and both.mean() < 1
-    return {"rows": rows, "holds": bool(holds), "unit": "γ minus one", "digits": 3}
+    return {
+        "rows": rows,
+        "holds": bool(holds),
+        "unit": "γ minus one, differences",
+        "digits": 3,
+    }
 
 
 NEARER = ("uneven minus alike, at the end", "alike, with decay minus without")

@@ -17,8 +17,8 @@ from fedlab_core.rounds.history import Round
 CROWD, ALONE = "half wrong", "the right half alone"  # with all clients, and without
 
 GUESSES = {  # of what the server does, and what is told to each
-    "One factor γ is enough: it tones down what is unreliable": "One factor treats all "
-    "clinics alike, and cannot tell right from wrong.",
+    "One factor γ is enough: it tones down what is unreliable": "One factor "
+    "scales right and wrong clinics together.",
     "The shares λ find the wrong clinics, and lower them, but not to nothing": "Every "
     "round begins anew from the sizes, and its search is short.",
     "The shares λ find them, and bring them to nothing within a few rounds": "They do "
