@@ -88,7 +88,7 @@ def claims(
     more = [mine - other for mine, other in zip(imitated, theirs, strict=True)]
     law = bad.gain("FedDF", "FedLAW", CROWD)
     rows += [
-        Beside("FedDF keeps up with FedLAW there", more, law),
+        Beside("FedDF ahead of FedLAW, half wrong", more, law),
         *(
             at_paper_scale(
                 book, "fedlaw", f"table3: over FedAvg, FMNIST MLP, α={alpha}"
@@ -108,4 +108,10 @@ def at_paper_scale(book: Book, paper: str, name: str) -> Beside:
     theirs = mine - base
     seeds = sorted(found.mine.keys() & found.theirs.keys())
     ours = [found.mine[s]["value"] - found.theirs[s]["value"] for s in seeds]
-    return Beside(claim.sentence, [theirs], np.array(ours), claim.sign, found.word)
+    return Beside(
+        f"{claim.sentence}, at the paper's scale",
+        [theirs],
+        np.array(ours),
+        claim.sign,
+        found.word,
+    )

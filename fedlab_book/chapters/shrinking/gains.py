@@ -163,9 +163,9 @@ def harmed(found: Comparison, mild: str) -> Facts:
     each = ", ".join(f"{v:+z.1f}" for v in np.sort(gained - lost))
     later = found.curves(GWS, "uneven", "gamma")[gained.argmin(), 1:]
     note = (
-        f"{level(found, ['uneven'])} GWS minus {fixed}, seed by seed: {each}; on the "
-        f"worst GWS gains {gained.min():+.1f}, and γ after round 1 is between "
-        f"{later.min():.2f} and {later.max():.2f}."
+        f"{level(found, ['uneven'])} GWS minus {fixed}, seed by seed: {each}. On the "
+        f"worst seed GWS is {-gained.min():.1f} behind FedAvg, with γ between "
+        f"{later.min():.2f} and {later.max():.2f} in every round but the first."
     )
     return {"rows": rows, "holds": bool(holds), "note": note}
 

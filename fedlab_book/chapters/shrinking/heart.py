@@ -102,7 +102,6 @@ def by_heart(found: Comparison) -> Facts:
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
     new = more and side(found.gain(fixed, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
-    rows.append(Row("GWS, uneven", _ahead(found, learned, "uneven")))
     return {"rows": rows, "holds": bool(fewer and new and knows), "unit": _UNIT}
 
 

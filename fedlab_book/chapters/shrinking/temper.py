@@ -52,7 +52,7 @@ def learned(
         rounds = np.arange(1, gamma.shape[1] + 1)
         style = {"linestyle": dash, "marker": mark, "markevery": 4, "label": where}
         thin = {"color": PALETTE[colour], "linestyle": dash, "linewidth": 0.8}
-        left.plot(rounds, gamma.T, alpha=0.6, **thin)
+        left.plot(rounds, gamma.T, alpha=0.5, **thin)
         left.plot(rounds, gamma.mean(axis=0), color=PALETTE[colour], **style)
         spots = {"s": 16, "alpha": 0.7, "color": PALETTE[colour], "marker": mark}
         right.scatter(root, gamma, **spots, label=where)
@@ -64,12 +64,13 @@ def learned(
             f"{where}: {gamma[:, 0].mean():.2f} in round 1, "
             f"{found.ends(arm, where, 'gamma').mean():.3f} at the end"
         )
+    low_one = gamma[gamma[:, -1].argmin()]  # of the uneven, which come last
+    left.plot(rounds, low_one, color=INK, linewidth=2, label="one seed, uneven")
     for ax in (left, right):
         ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
     left.set(title="learned factor γ", xlabel="round")
-    left.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
-    right.legend(loc="lower right")
+    left.legend(loc="upper right", bbox_to_anchor=(1.05, 0.93))
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
     right.set(title="γ by the best s", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
@@ -93,12 +94,11 @@ def apart(found: Comparison, arm: str, layers: int) -> float:
 
 
 def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> Facts:
-    """Whether the factor ends below one, nearer to it where clients are uneven.
+    """Whether the factor begins above one and ends below it, nearer where uneven.
 
-    And nearer where they decay as well; whether among the alike it begins above;
-    whether the step that it is weighed against is shorter where they are uneven, and on
-    average gives back most of what shrinking takes. `paper` has numbers by the rows'
-    names.
+    And nearer where the clients decay as well; whether the step that it is weighed
+    against is shorter where they are uneven, and on average gives back most of what
+    shrinking takes. `paper` has numbers by the rows' names.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
@@ -110,8 +110,7 @@ def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> 
     words = ("above", "below")
     rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
     # Both ends lie below one, so the difference says which is nearer to it.
-    sides = [side(row.values) for row in rows]
-    nearer = [sides[0], *sides[2:]] == [1, -1, -1, 1, 1]
+    nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
     step = {w: found.ends(arm, w, "step") for w in PLACES}
     shorter = side(step["uneven"] - step["alike"]) == -1
     back = (found.ends(arm, w, "along") / found.ends(arm, w, "pull") for w in PLACES)
@@ -125,7 +124,10 @@ def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> 
     }
 
 
-NEARER = ("uneven minus alike, at the end", "alike, with decay minus without")
+NEARER = (
+    "uneven minus alike, at the end",
+    "with decay minus without, alike, at the end",
+)
 _MOST = 0.6  # of what shrinking takes, that "most" asks for
 
 
