@@ -334,5 +334,5 @@ def test_claims_stand_beside_the_papers():
     rest = ["+3.0", "+1.0", "+2.5", "+5.5", "+0.5"]
     assert table["paper"].tolist()[:-2] == [*printed, *rest]
     same = "same direction"
-    told = [same, same, *["undecided"] * 5, same, "opposite"]
+    told = [same, same, *["undecided"] * 5, same, "a loss"]
     assert table["can we tell?"].tolist()[:-2] == told

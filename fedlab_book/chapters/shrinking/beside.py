@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedlab_book.bench import Comparison, pm, verdict
+from fedlab_book.bench import Comparison, effect, pm, verdict
 from fedlab_book.chapters.shrinking.gains import CAUSES, GWS
 from fedlab_book.chapters.shrinking.wrong import CROWD
 from fedlab_ledger.book import Book
@@ -88,7 +88,7 @@ def claims(
     more = [mine - other for mine, other in zip(imitated, theirs, strict=True)]
     law = bad.gain("FedDF", "FedLAW", CROWD)
     rows += [
-        Beside("FedDF ahead of FedLAW, half wrong", more, law),
+        Beside("FedDF minus FedLAW, half wrong", more, law, word=effect(law)),
         *(
             at_paper_scale(
                 book, "fedlaw", f"table3: over FedAvg, FMNIST MLP, α={alpha}"
