@@ -51,7 +51,8 @@ def claims(
 ) -> pd.DataFrame:
     """Those that chapter 4 ends with; `found` and `bad` are its own runs."""
     fixed, decay, both = (CAUSES[at] for at in (0, 1, -1))
-    why = paper["why", "alike"]
+    why, hurt = paper["why", "alike"], paper["hand", "uneven"][fixed]
+    networks = f"{sum(v < 0 for v in hurt)} of {len(hurt)} networks"
     rows = [
         Beside(
             f"{fixed} helps alike clinics (five epochs; there two)",
@@ -59,8 +60,8 @@ def claims(
             found.gain(fixed, where="alike"),
         ),
         Beside(
-            f"{fixed} hurts uneven ones (2 of 3 networks)",
-            paper["hand", "uneven"][fixed],
+            f"{fixed} hurts uneven ones ({networks})",
+            hurt,
             found.gain(fixed, where="uneven"),
             -1,
         ),

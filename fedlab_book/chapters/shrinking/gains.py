@@ -159,9 +159,12 @@ def harmed(found: Comparison, mild: str) -> Facts:
     rows.append(Row(f"GWS minus {fixed}", gained - lost))
     worst, *others = np.sort(gained)
     usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
-    holds = [side(row.values) for row in rows[:3]] == [-1, -1, 0] and usual
+    factors = found.curves(GWS, "uneven", "gamma")
+    at = int(gained.argmin())
+    drawn = at == factors[:, -1].argmin()  # it is the one that `temper.learned` draws
+    holds = [side(row.values) for row in rows[:3]] == [-1, -1, 0] and usual and drawn
     each = ", ".join(f"{v:+z.1f}" for v in np.sort(gained - lost))
-    later = found.curves(GWS, "uneven", "gamma")[gained.argmin(), 1:]
+    later = factors[at, 1:]
     note = (
         f"{level(found, ['uneven'])} GWS minus {fixed}, seed by seed: {each}. On the "
         f"worst seed GWS is {-gained.min():.1f} behind FedAvg, with γ between "
