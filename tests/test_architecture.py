@@ -240,8 +240,8 @@ def test_the_core_is_small_and_its_root_holds_six_files():
     assert len(at_root) <= 6, sorted(p.name for p in at_root)
     lines = sum(_length(name) for name in CORE)
     # 1,000 of them hold what is passed to what is promised, 200 keep a run's place,
-    # 150 are for a GPU alone, 1,750 write a method as programs
-    assert lines <= 14_750
+    # 270 are for a GPU alone, 1,750 write a method as programs
+    assert lines <= 14_870
 
 
 def _length(name: str) -> int:

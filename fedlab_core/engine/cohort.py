@@ -12,6 +12,7 @@ from fedlab_core.arguments import Count, checked
 from fedlab_core.client import PLAIN, ClientInput, Rule, Training
 from fedlab_core.engine.agreement import agree, foreign
 from fedlab_core.engine.arithmetic import exact
+from fedlab_core.engine.convolutions import together
 from fedlab_core.engine.graphs import affordable, captured, peak
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.memory import keep
@@ -139,7 +140,9 @@ def _network(model: nn.Module, bf16: bool, kept: dict) -> Network:
     networks = kept.setdefault("networks", {})
     key = (id(model), bf16)
     if key not in networks:
-        networks[key] = Network(model, training=True, bf16=bf16)
+        own = networks[key] = Network(model, training=True, bf16=bf16)
+        if any(w.is_cuda for w in own.live.values()):
+            together(own.model)
     return networks[key]
 
 

@@ -62,6 +62,7 @@ class BatchNorm(nn.Module):
         return f"{len(self.weight)}, momentum={self.momentum}, eps={self.eps}"
 
     def forward(self, x: Tensor) -> Tensor:
+        x = x.to(self.weight.dtype)  # a convolution before it may give shorter numbers
         mean, var = self.running_mean, self.running_var
         if not self.training:
             return F.batch_norm(x, mean, var, self.weight, self.bias, eps=self.eps)

@@ -334,6 +334,7 @@ def test_a_round_on_a_gpu_does_not_wait_for_the_device():
     (stage,) = kept["stages"].values()
     turns = [stage._turn(n) for n in make_plan(given_[3], ROUND).active]
     make_plan(given_[3], ROUND, "cuda")
+    stage.stage.tables["t"].zero_()  # a round goes through its plan once
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Synchronization debug mode")
         torch.cuda.set_sync_debug_mode("error")
@@ -365,11 +366,14 @@ def test_a_cohort_that_fills_the_device_is_split():
     _, x, y, cohort, _ = problem(PLAIN, [16] * 40, torch.float32)
     start = ClientInput(repeat(initial_state(wide, 0), 40))  # 4 MB a client
     given_ = on_gpu((wide(), x, y, cohort, start))
-    want, kept = train(*given_, ROUND, largest=8), {}
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    want, kept = train(*given_, ROUND, largest=20), {}
+    half = torch.cuda.max_memory_allocated() - before
     torch.cuda.empty_cache()
-    used = torch.cuda.memory_reserved()
+    allowed = torch.cuda.memory_reserved() + int(1.5 * half)
     _, total = torch.cuda.mem_get_info()
-    torch.cuda.set_per_process_memory_fraction((used + 3 * 2**28) / total)
+    torch.cuda.set_per_process_memory_fraction(allowed / total)
     try:
         with pytest.warns(RuntimeWarning, match="40 clients do not fit"):
             assert_same(train(*given_, ROUND, largest=40, kept=kept), want, 1e-5)
