@@ -74,8 +74,8 @@ class _Once(Function):
 def _by_group(x: Tensor, w: Tensor, stride: Pair, padding: Pair) -> Tensor:
     wide = x.transpose(0, 1).flatten(1, 2).contiguous(memory_format=_LAST)
     kernels = w.flatten(0, 1).contiguous(memory_format=_LAST)
-    out = F.conv2d(wide, kernels, None, stride, padding, groups=len(x))
-    return out.unflatten(1, (len(x), -1)).transpose(0, 1)
+    out = F.conv2d(wide, kernels, None, stride, padding, groups=len(x)).contiguous()
+    return out.unflatten(1, (len(x), -1)).transpose(0, 1)  # as BatchNorm asks for it
 
 
 def _by_sample(x: Tensor, w: Tensor, stride: Pair, padding: Pair) -> Tensor:

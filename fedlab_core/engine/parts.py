@@ -1,5 +1,6 @@
 """A cohort in parts that fit in memory."""
 
+import gc
 import warnings
 from collections.abc import Callable, Hashable
 from typing import TypeVar
@@ -33,6 +34,7 @@ def in_parts(
             if not is_out_of_memory(error):
                 raise
         kept.clear()
+        gc.collect()  # what failed may hold itself in a circle
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         results += _halves(play, part)
