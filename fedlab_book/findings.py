@@ -46,6 +46,7 @@ class Row:
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
     words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
     within: float | None = None  # what is smaller, interval and all, is as good as zero
+    aside: bool = False  # beside what the sentence rests on: folded below the table
 
     @property
     def printed(self) -> list[float]:
@@ -94,19 +95,37 @@ def finding(
     if not holds and built_in:
         raise Unsupported(f"the runs do not carry this sentence any more: {sentence!r}")
     said = sentence if holds else _ELSEWHERE
-    low, high = _span(rows)
-    papers = any(row.printed for row in rows)
+    seeds = sorted({len(row.values) for row in rows})
+    caption = f"{' or '.join(map(str, seeds))} seeds, paired."
+    caption = f"{caption} {note}".rstrip()
+    main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
+    require(len(main) > 0, "a finding needs a row that is not aside")
+    how = (_span(rows), unit, digits, any(row.printed for row in rows))
+    shown = _forest(main, caption, *how)
+    if more:
+        what = f"{len(more)} more comparison{'s' * (len(more) > 1)}"
+        rest = _forest(more, "The same seeds, on the same axis.", *how)
+        shown += f'<details class="fl-aside"><summary>{what}</summary>{rest}</details>'
+    return HTML(
+        f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>{shown}'
+    )
+
+
+def _forest(
+    rows: Sequence[Row],
+    caption: str,
+    span: tuple[float, float],
+    unit: str,
+    digits: int,
+    papers: bool,
+) -> str:
     head = ["", unit, "mean ± 95 %", "we can say", *(["paper"] if papers else [])]
-    body = "".join(_line(row, low, high, digits, papers) for row in rows)
+    body = "".join(_line(row, *span, digits, papers) for row in rows)
     titles = "".join(
         f'<th scope="col">{html.escape(name)}</th>' if name else "<td></td>"
         for name in head
     )
-    seeds = sorted({len(row.values) for row in rows})
-    caption = f"{' or '.join(map(str, seeds))} seeds, paired."
-    caption = f"{caption} {note}".rstrip()
-    return HTML(
-        f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>'
+    return (
         '<div class="fl-scroll"><table class="fl-table fl-forest">'
         f"<caption>{html.escape(caption)}</caption><thead><tr>{titles}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"

@@ -25,17 +25,27 @@ def say(text: str) -> Markdown:
     return Markdown(text)
 
 
-def source(*things: Callable[..., Any] | type) -> Markdown:
-    """The source of core functions, as it stands: what is shown is what has run."""
+def source(*things: Callable[..., Any] | type, fold: str = "") -> Markdown:
+    """The source of core functions, as it stands: what is shown is what has run.
+
+    If `fold` says what it is, it is folded below that.
+    """
     texts = [textwrap.dedent(inspect.getsource(thing)).rstrip() for thing in things]
-    return Markdown("\n".join(f"```python\n{text}\n```" for text in texts))
+    shown = "\n".join(f"```python\n{text}\n```" for text in texts)
+    if not fold:
+        return Markdown(shown)
+    summary = f'<details class="fl-aside"><summary>{html.escape(fold)}</summary>'
+    return Markdown(f"{summary}\n\n{shown}\n\n</details>")
 
 
-def table(frame: pd.DataFrame, caption: str, digits: int = 2, ran: str = "") -> HTML:
+def table(
+    frame: pd.DataFrame, caption: str, digits: int = 2, ran: str = "", fold: str = ""
+) -> HTML:
     """A table with a caption and header cells; its index becomes the first column.
 
     Args:
         ran: data and networks that the numbers were measured on, if they are named.
+        fold: what it is folded below, if it is.
     """
     named = frame.index.name is not None
     numbered = isinstance(frame.index, pd.RangeIndex)
@@ -50,4 +60,8 @@ def table(frame: pd.DataFrame, caption: str, digits: int = 2, ran: str = "") -> 
     )
     shown = shown.replace(' style="text-align: right;"', "")
     on = f' data-ran="{html.escape(ran)}"' if ran else ""
-    return HTML(f'<div class="fl-scroll"{on}>{shown}</div>')
+    shown = f'<div class="fl-scroll"{on}>{shown}</div>'
+    if fold:
+        summary = f"<summary>{html.escape(fold)}</summary>"
+        shown = f'<details class="fl-aside">{summary}{shown}</details>'
+    return HTML(shown)

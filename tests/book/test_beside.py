@@ -1,5 +1,7 @@
 """The paper's own numbers beside chapter 4's: as printed, and at the paper's scale."""
 
+import pandas as pd
+
 from fedlab_book.chapters.shrinking import beside
 from fedlab_ledger.book import opened
 
@@ -18,3 +20,14 @@ def test_the_papers_gains_are_differences(tmp_path):
         "part,arm,split,where,without,with_\nx,A,s,T1,60,62\nx,A,s,T2,60,59\n"
     )
     assert beside.printed(str(table)) == {("x", "s"): {"A": [2.0, -1.0]}}
+
+
+def test_the_table_in_words_counts_and_names_what_goes_otherwise():
+    said = ["same direction", "same direction", "undecided", "opposite"]
+    told = beside.in_words(
+        pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
+    )
+    assert told.startswith("Of 4 comparisons, 2 go the paper's way")
+    assert "of 1 we cannot tell. Otherwise than in the paper: d." in told
+    frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
+    assert "Otherwise" not in beside.in_words(frame)

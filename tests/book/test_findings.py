@@ -1,5 +1,7 @@
 """A sentence and its table; a question and its answers."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -167,3 +169,16 @@ def test_every_row_needs_a_side():
 def test_rows_in_words_have_no_minus_before_zero():
     assert told({"a": Row("A", UP)}) == "A +2.0 ± 0.4"
     assert "-0.0" not in told({"a": Row("A", [-0.01, -0.02, 0.0])})
+
+
+def test_what_stands_aside_is_folded_on_the_same_axis():
+    rows = [Row("A", CLEAR), Row("B", [9.0, 9.1, 9.2], aside=True)]
+    shown = str(finding("It helps.", rows, holds=True).data)
+    before, fold = shown.split('<details class="fl-aside">')
+    assert "<summary>1 more comparison</summary>" in fold
+    assert "B" in fold and ">B<" not in before
+    alone = str(finding("It helps.", [Row("A", CLEAR)], holds=True).data)
+    drawn = re.findall(r'<circle cx="([\d.]+)"', before)
+    assert drawn != re.findall(r'<circle cx="([\d.]+)"', alone)
+    with pytest.raises(InputError, match="not aside"):
+        finding("It helps.", rows[1:], holds=True)

@@ -59,6 +59,8 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     for way, end in (("ten steps", 0.3), ("800 steps", 0.2)):
         planted = WAYS | {way: [path(0.5, end)] * SEEDS}
         assert not search.stopped_short(planted, WHO, 17.0, RIGHT)["holds"]
+    level = dict.fromkeys(RIGHT, [35.0] * SEEDS)
+    assert not search.stopped_short(WAYS, WHO, 17.0, level)["holds"]
     alt = drawn(search.long_searches(WAYS, WHO, 17.0))
     assert "ten steps: 19.0; 800 steps: 4.0" in alt and "leave 17.0" in alt
     last = WAYS["800 steps"]
@@ -66,6 +68,16 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )
+
+
+def test_that_the_factor_turned_around_is_said_where_it_did():
+    shares = np.array([0.5, 0.5])
+
+    def by(*factors):
+        return search.turned([(1.0, gamma, shares) for gamma in factors])
+
+    assert "turns around" in by(1.0, 0.95, 1.05)
+    assert by(1.0, 1.05, 1.1) == by(1.0, 0.95, 0.9) == ""
 
 
 def test_what_a_search_ends_with_is_tested_on_new_images():

@@ -20,7 +20,8 @@ WORDS = """article => {
         const around = texts.currentNode.parentElement;
         const fold = around.closest('details:not([open])');
         const folded = fold && !around.closest('summary');
-        if (!folded && !around.closest(apart) && around.checkVisibility())
+        const painted = around.checkVisibility({ visibilityProperty: true });
+        if (!folded && painted && !around.closest(apart))
             said += ' ' + texts.currentNode.textContent;
     }
     return said.match(/[^\\s]*\\p{L}[^\\s]*/gu)?.length ?? 0;
@@ -59,7 +60,8 @@ def test_words_are_counted_where_they_are_seen(context: BrowserContext) -> None:
     page.set_content(
         "<article class=bd-article><p>One <b>two</b> it's 3.5</p><pre>code</pre>"
         "<details><summary>five</summary>folded words</details>"
-        "<p style='display: none'>hidden</p> – <svg><text>label</text></svg></article>"
+        "<p style='display: none'>hidden</p> – <svg><text>label</text></svg>"
+        "<p style='visibility: hidden'>as in a fold of the theme's</p></article>"
     )
     assert words(page) == 4
     page.close()

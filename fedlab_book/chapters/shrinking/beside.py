@@ -100,6 +100,18 @@ def claims(
     return pd.DataFrame([row.row() for row in rows])
 
 
+def in_words(table: pd.DataFrame) -> str:
+    """How many of the claims are met, of how many we cannot tell, and which are not."""
+    said = table["can we tell?"]
+    met, open_ = (said == word for word in ("same direction", "undecided"))
+    others = "; ".join(table.comparison[~met & ~open_])
+    told = (
+        f"Of {len(table)} comparisons, {met.sum()} go the paper's way, clear of "
+        f"zero; of {open_.sum()} we cannot tell."
+    )
+    return f"{told} Otherwise than in the paper: {others}." if others else told
+
+
 def at_paper_scale(book: Book, paper: str, name: str) -> Beside:
     """A claim of a headline table, and what the ledger has at the paper's scale."""
     found = {j.claim.name: j for j in book.headline_claims(paper)}[name]

@@ -1,6 +1,7 @@
 """Who is ahead of FedAvg, round by round, and whether that can be told from nothing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
@@ -101,17 +102,18 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     shrinking itself changes nothing.
     """
     shrunk, decay, _, _, learned, both = CAUSES
+    gaining = (shrunk, decay, learned)
     moment = found.ends(shrunk, "alike", "at_once")
-    at_once = Row("the moment of shrinking", moment, within=_NOTHING)
+    at_once = Row("the moment of shrinking", moment, within=_NOTHING, aside=True)
     rows = [at_once, *leads(found, CAUSES[:-1], "alike", paper, named=False)]
+    rows = [replace(row, aside=row.name not in gaining) for row in rows]
     apart, more, top = (found.gain(a, decay, "alike") for a in (shrunk, learned, both))
     ahead = paper[learned][0] - paper[decay][0]
     rows += [
         Row("γ = 0.93 minus decay", apart, within=_NEAR),
-        Row("GWS minus decay", more, ahead),
+        Row("GWS minus decay", more, ahead, aside=True),
         Row("both minus decay", top, paper[both]),
     ]
-    gaining = (shrunk, decay, learned)
     gained = [side(found.gain(arm, where="alike")) for arm in gaining]
     decided = gained == [1, 1, 1] and side(top) == 1
     holds = decided and rows[-3].near and at_once.near
@@ -134,13 +136,14 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
     rows, sides = [], {}
     for where in PLACES:
         theirs = paper["images", where]
-        rows += leads(found, list(theirs), where, theirs)
+        tuned, law = leads(found, list(theirs), where, theirs)
+        rows += [replace(tuned, aside=where == "uneven"), law]
         better = found.gain("FedLAW", over="Server-FT", where=where)
         pairs = zip(theirs["FedLAW"], theirs["Server-FT"], strict=True)
         less = [mine - other for mine, other in pairs]
-        rows.append(Row(f"FedLAW minus Server-FT, {where}", better, less))
-        shares = found.gain("FedLAW", over=GWS, where=where)
-        rows.append(Row(f"FedLAW minus GWS, {where}", shares))
+        aside, shares = where == "uneven", found.gain("FedLAW", GWS, where)
+        rows.append(Row(f"FedLAW minus Server-FT, {where}", better, less, aside=aside))
+        rows.append(Row(f"FedLAW minus GWS, {where}", shares, aside=True))
         sides[where] = [side(row.values) for row in rows[-3:]]
     gained, _, apart = sides["uneven"]
     holds = sides["alike"] == [1, 1, 0] and gained < 1 and apart == 0
@@ -156,7 +159,7 @@ def harmed(found: Comparison, mild: str) -> Facts:
     fixed = CAUSES[0]
     rows = leads(found, [fixed, mild, GWS], "uneven", named=False)
     gained, lost = (found.gain(arm, where="uneven") for arm in (GWS, fixed))
-    rows.append(Row(f"GWS minus {fixed}", gained - lost))
+    rows.append(Row(f"GWS minus {fixed}", gained - lost, aside=True))
     worst, *others = np.sort(gained)
     usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
     factors = found.curves(GWS, "uneven", "gamma")

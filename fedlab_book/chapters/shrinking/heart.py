@@ -97,7 +97,7 @@ def by_heart(found: Comparison) -> Facts:
     uneven = _ahead(found, fixed, "uneven")
     rows = [Row(f"{name}, alike", own[arm]) for arm, name in alike.items()]
     rows.append(Row(f"{fixed}, uneven", uneven))
-    rows.append(Row("uneven minus alike", uneven - own[fixed]))
+    rows.append(Row("uneven minus alike", uneven - own[fixed], aside=True))
     fewer = all(side(row.values) == -1 for row in rows)
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
     new = more and side(found.gain(fixed, where="uneven")) == -1

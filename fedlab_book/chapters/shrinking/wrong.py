@@ -89,9 +89,9 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     less = theirs["FedLAW"] - theirs["FedDF"]
     rows += [
         Row(f"{ALONE} over FedAvg", alone),
-        Row("FedLAW minus GWS", gain["FedLAW"] - gain["GWS"]),
-        Row("FedLAW minus FedDF", gain["FedLAW"] - gain["FedDF"], less),
-        Row(f"FedLAW minus {ALONE}", gain["FedLAW"] - alone),
+        Row("FedLAW minus GWS", gain["FedLAW"] - gain["GWS"], aside=True),
+        Row("FedLAW minus FedDF", gain["FedLAW"] - gain["FedDF"], less, aside=True),
+        Row(f"FedLAW minus {ALONE}", gain["FedLAW"] - alone, aside=True),
     ]
     ahead = [side(row.values) for row in (rows[1], *rows[4:])]
     level = found.scores("FedAvg", CROWD).mean()
