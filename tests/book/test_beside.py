@@ -28,6 +28,6 @@ def test_the_table_in_words_counts_and_names_what_goes_otherwise():
         pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
     )
     assert told.startswith("Of 4 comparisons, 2 go the paper's way")
-    assert "of 1 we cannot tell. Otherwise than in the paper: d." in told
+    assert "of 1 we cannot tell. Not so here: “d”." in told
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
-    assert "Otherwise" not in beside.in_words(frame)
+    assert "Not so" not in beside.in_words(frame)

@@ -14,7 +14,7 @@ from IPython.display import HTML
 
 import fedlab_book.ledger as pages_of_the_ledger
 from fedlab_book.ledger.claimed import card
-from fedlab_book.pages import as_text, table
+from fedlab_book.pages import as_text, source, table
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
 from fedlab_ledger.book import Book
@@ -121,8 +121,18 @@ def test_sentences_with_stored_text_say_it_plainly(name):
     sources = ["".join(c["source"]) for c in cells["cells"] if c["cell_type"] == "code"]
     said = [s for s in sources if "say(" in s]
     assert said
-    for source in said:
+    for shown in said:
         for field in texts:
             for way in (f".{field}}}", f"['{field}']}}", f'["{field}"]}}'):
-                bare = source.count(way)
+                bare = shown.count(way)
                 assert not bare, f"{field} stands bare in a sentence of {PAGES[name]}"
+
+
+def test_what_is_folded_says_what_it_is_and_is_whole():
+    frame = pd.DataFrame({"a": [1]})
+    plain, folded = (str(table(frame, "C", fold=f).data) for f in ("", "a < b"))
+    summary = '<details class="fl-aside"><summary>a &lt; b</summary>'
+    assert folded == f"{summary}{plain}</details>"
+    plain, folded = (str(source(safe, fold=f).data) for f in ("", "its <lines>"))
+    summary = '<details class="fl-aside"><summary>its &lt;lines&gt;</summary>'
+    assert folded == f"{summary}\n\n{plain}\n\n</details>"

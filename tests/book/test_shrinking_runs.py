@@ -75,12 +75,30 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     assert "uneven, γ = 0.93: -2.0 ± 0.0" in alt
 
 
+def test_stretched_first_has_to_gain_and_to_be_as_good_as_learned():
+    arms = {HALF: 2.0, FIXED: 1.0, LEARNED: 2.0}
+    said = gains.stretched(ended(arms, {}), HALF)
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 1, 0])
+    for planted in ({HALF: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
+        assert not gains.stretched(ended(arms | planted, {}), HALF)["holds"]
+
+
+def test_the_guess_that_is_right_is_the_runs():
+    lower, higher, same = gains.GUESSES
+    for gain, guess in ((-1, lower), (1, higher), (0, same)):
+        assert gains.right(ended({FIXED: gain}, {})) == guess
+
+
 def test_decay_has_to_come_near_and_the_learned_factor_to_gain_on_top_of_it():
     right = {FIXED: 1.0, DECAY: 0.8, HALF: 0.5, LEARNED: 0.8, BOTH: 1.5}
     found, paper = ended(right, {}), PRINTED["why", "alike"]
     said = gains.causes(found, paper)
     assert said["holds"] and said["rows"][1].printed == [4.0, 1.0]
     assert [row.printed for row in said["rows"][-2:]] == [[3.0], [3.5]]
+    assert said["rows"][-3].printed == [2.0]
+    aside = [row.name for row in said["rows"] if row.aside]
+    assert aside == ["halved once", "GWS minus decay"]
     # The factor, GWS, and both together, each beside decay.
     by_hand = [0.2, 0, 0.7]
     assert [r.values[0] for r in said["rows"][-3:]] == pytest.approx(by_hand)
@@ -328,6 +346,7 @@ def test_without_the_wrong_ones_the_others_hold_what_they_held():
 def test_what_the_wrong_half_holds():
     found = half(10.0)
     assert wrong.kept(found, WHO, "FedLAW") == pytest.approx(15)  # of 20 and 10
+    assert wrong.right(found, WHO, "FedLAW") == list(wrong.GUESSES)[1]
     alt = drawn(wrong.in_round(found, WHO, "FedLAW", 2))
     assert "holds 20 percent together" in alt and "Of 3 clinics" in alt
     alt = drawn(wrong.in_round(found, WHO, "FedLAW", 1))
@@ -338,9 +357,9 @@ def test_claims_stand_beside_the_papers():
     bad = half(10.0)
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     table = beside.claims(found, bad, PRINTED, opened())
-    printed = ["+4.0", "+1.5, -2.0", "+3.0", "+3.5"]
+    printed = ["+4.0", "+1.5, -2.0", "+2.0", "+3.0", "+3.5"]
     rest = ["+3.0", "+1.0", "+2.5", "+5.5", "+0.5"]
     assert table["paper"].tolist()[:-2] == [*printed, *rest]
     same = "same direction"
-    told = [same, same, *["undecided"] * 5, same, "a loss"]
+    told = [same, same, same, *["undecided"] * 5, same, "a loss"]
     assert table["can we tell?"].tolist()[:-2] == told

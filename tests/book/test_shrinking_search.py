@@ -65,6 +65,8 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert "ten steps: 19.0; 800 steps: 4.0" in alt and "leave 17.0" in alt
     last = WAYS["800 steps"]
     assert "keeps 4.0 ± 0.0 %" in search.after_search(last, WHO)
+    below = search.told(last, WHO, 0.81)
+    assert "S = 0.81" in below and "leave 0.2 % if all were full" in below
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )

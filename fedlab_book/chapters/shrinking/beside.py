@@ -66,6 +66,11 @@ def claims(
             -1,
         ),
         Beside(
+            f"{fixed} ahead of decay",
+            [why[fixed][0] - why[decay][0]],
+            found.gain(fixed, decay, "alike"),
+        ),
+        Beside(
             "GWS ahead of decay",
             [why[GWS][0] - why[decay][0]],
             found.gain(GWS, decay, "alike"),
@@ -89,7 +94,7 @@ def claims(
     more = [mine - other for mine, other in zip(imitated, theirs, strict=True)]
     law = bad.gain("FedDF", "FedLAW", CROWD)
     rows += [
-        Beside("FedDF minus FedLAW, half wrong", more, law, word=effect(law)),
+        Beside("FedDF keeps up with FedLAW, half wrong", more, law, word=effect(law)),
         *(
             at_paper_scale(
                 book, "fedlaw", f"table3: over FedAvg, FMNIST MLP, α={alpha}"
@@ -104,12 +109,12 @@ def in_words(table: pd.DataFrame) -> str:
     """How many of the claims are met, of how many we cannot tell, and which are not."""
     said = table["can we tell?"]
     met, open_ = (said == word for word in ("same direction", "undecided"))
-    others = "; ".join(table.comparison[~met & ~open_])
+    others = ", ".join(f"“{claim}”" for claim in table.comparison[~met & ~open_])
     told = (
         f"Of {len(table)} comparisons, {met.sum()} go the paper's way, clear of "
         f"zero; of {open_.sum()} we cannot tell."
     )
-    return f"{told} Otherwise than in the paper: {others}." if others else told
+    return f"{told} Not so here: {others}." if others else told
 
 
 def at_paper_scale(book: Book, paper: str, name: str) -> Beside:

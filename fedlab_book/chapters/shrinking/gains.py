@@ -41,6 +41,12 @@ _MOST = 0.8  # of the seeds, that "most" asks for
 _FAR = 3  # times the next loss, from which one is far out
 
 
+def right(found: Comparison) -> str:
+    """Which guess the runs bear out."""
+    lower, higher, same = GUESSES
+    return (same, higher, lower)[side(found.gain(CAUSES[0], where="alike"))]
+
+
 @styled
 def by_place(found: Comparison, arm: str) -> tuple[Figure, str]:
     """A panel a place: the arm's lead over FedAvg by round."""
@@ -103,14 +109,15 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     """
     shrunk, decay, _, _, learned, both = CAUSES
     gaining = (shrunk, decay, learned)
+    shown = (*gaining, "the moment of shrinking", CAUSES[2])
     moment = found.ends(shrunk, "alike", "at_once")
-    at_once = Row("the moment of shrinking", moment, within=_NOTHING, aside=True)
+    at_once = Row("the moment of shrinking", moment, within=_NOTHING)
     rows = [at_once, *leads(found, CAUSES[:-1], "alike", paper, named=False)]
-    rows = [replace(row, aside=row.name not in gaining) for row in rows]
+    rows = [replace(row, aside=row.name not in shown) for row in rows]
     apart, more, top = (found.gain(a, decay, "alike") for a in (shrunk, learned, both))
-    ahead = paper[learned][0] - paper[decay][0]
+    ahead, stronger = (paper[a][0] - paper[decay][0] for a in (learned, shrunk))
     rows += [
-        Row("γ = 0.93 minus decay", apart, within=_NEAR),
+        Row("γ = 0.93 minus decay", apart, stronger, within=_NEAR),
         Row("GWS minus decay", more, ahead, aside=True),
         Row("both minus decay", top, paper[both]),
     ]
@@ -118,6 +125,22 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     decided = gained == [1, 1, 1] and side(top) == 1
     holds = decided and rows[-3].near and at_once.near
     return {"rows": rows, "holds": holds, "note": level(found, ["alike"])}
+
+
+def stretched(found: Comparison, arm: str) -> Facts:
+    """Whether a factor that stretches at first gains over the fixed one, among alike.
+
+    And cannot be told from the learned one.
+    """
+    fixed = CAUSES[0]
+    rows = [Row(arm, found.gain(arm, where="alike"))]
+    others = {fixed: fixed, GWS: "GWS"}
+    rows += [
+        Row(f"{arm} minus {name}", found.gain(arm, other, "alike"))
+        for other, name in others.items()
+    ]
+    sides = [side(row.values) for row in rows]
+    return {"rows": rows, "holds": sides == [1, 1, 0], "note": level(found, ["alike"])}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:

@@ -15,6 +15,11 @@ from fedlab_core.metrics import logits, shrinking
 from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
+CAPTION = (  # of what `learned` draws
+    "Thin: every seed. Orange: how far ten steps of Adam get if each is as long as its "
+    "rate. Right: one point per round and seed; s is the factor for the outputs with "
+    "the least loss on the server's images, and on the dotted line γ is its cube root."
+)
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
 
@@ -78,8 +83,8 @@ def learned(
         ax.grid(axis="y")
     off = apart(found, arm, layers)
     alt = (
-        f"Left: the factor that {arm} learns against the round; a round's steps reach "
-        f"{most:.2f} at most. {'; '.join(told)}. "
+        f"Left: the factor that {arm} learns against the round; ten steps as long as "
+        f"their rate reach {most:.2f}. {'; '.join(told)}. "
         "Right: one point a round and seed, the learned factor against root "
         f"{layers} of the best factor for the outputs; mean distance from the diagonal "
         f"{off:.3f}."
@@ -108,7 +113,10 @@ def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> 
     seen[NEARER[0]] = end["uneven"] - end["alike"]
     seen[NEARER[1]] = both - end["alike"]
     words = ("above", "below")
-    rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
+    rows = [
+        Row(n, v, paper.get(n), words=words, aside=n == NEARER[1])
+        for n, v in seen.items()
+    ]
     # Both ends lie below one, so the difference says which is nearer to it.
     nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
     step = {w: found.ends(arm, w, "step") for w in PLACES}

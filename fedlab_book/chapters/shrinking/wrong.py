@@ -25,6 +25,8 @@ GUESSES = {  # of what the server does, and what is told to each
     "lower them at once. How far is a matter of how long its steps are, added up.",
 }
 
+_NOTHING, _LOWER = 2, 40  # percent for the wrong half, of which it has 50 by size
+
 
 def shares_of(now: Round) -> Tensor:
     """Everyone's share in a round: the learned one, or that by size."""
@@ -67,6 +69,13 @@ def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
     held = 100 * found.curves(arm, CROWD, "shares")[:, -found.last :]
     each = [h[:, w].sum(axis=1).mean() for h, w in zip(held, wrong, strict=True)]
     return float(np.mean(each))
+
+
+def right(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> str:
+    """Which guess the runs bear out, by what the wrong ones keep."""
+    factor, lower, nothing = GUESSES
+    share = kept(found, wrong, arm)
+    return nothing if share < _NOTHING else lower if share < _LOWER else factor
 
 
 def without(crowd: Scenario) -> Scenario:
