@@ -89,7 +89,8 @@ def by_heart(found: Comparison) -> Facts:
     """Whether a fixed factor costs own images everywhere, and more where uneven.
 
     And new ones only there: where clients are alike it, decay and a learned factor cost
-    own ones, and gain new ones, with nearly all own ones right without them.
+    own ones, and gain new ones, with nearly all own ones right without them; of these
+    the learned one costs no more own ones than the fixed one, and gains more new ones.
     """
     fixed, decay, *_, learned, _ = CAUSES
     alike = {fixed: fixed, decay: "decay", learned: "GWS"}
@@ -102,7 +103,10 @@ def by_heart(found: Comparison) -> Facts:
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
     new = more and side(found.gain(fixed, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
-    return {"rows": rows, "holds": bool(fewer and new and knows), "unit": _UNIT}
+    kinder = side(own[learned] - own[fixed]) > -1
+    better = kinder and side(found.gain(learned, fixed, "alike")) == 1
+    holds = fewer and new and knows and better
+    return {"rows": rows, "holds": bool(holds), "unit": _UNIT}
 
 
 def _ahead(found: Comparison, arm: str, where: str) -> np.ndarray:

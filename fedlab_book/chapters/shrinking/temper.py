@@ -127,6 +127,7 @@ def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> 
     return {
         "rows": rows,
         "holds": bool(holds),
+        "note": "The paper's are of rounds 90 to 110 of 200.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }

@@ -1,13 +1,13 @@
 """Clients whose labels are wrong: who gets which share, and what that is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from fedlab_book.bench import Comparison, side
+from fedlab_book.bench import Bench, Comparison, Place, side
 from fedlab_book.chapters.shrinking.gains import Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas
 from fedlab_book.findings import Row
@@ -76,6 +76,22 @@ def right(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> str:
     factor, lower, nothing = GUESSES
     share = kept(found, wrong, arm)
     return nothing if share < _NOTHING else lower if share < _LOWER else factor
+
+
+def half(bench: Bench) -> tuple[Place, Place, Callable[[int], np.ndarray]]:
+    """Ten alike clients of which half permute their labels; the right half alone; who.
+
+    The last says of a seed which clients are wrong.
+    """
+
+    def crowd(seed: int) -> Scenario:
+        how = {"corrupt": 0.5, "how": "permute", "capacity": False}
+        return bench.scenario(seed, "dirichlet", clients=10, alpha=100, **how)
+
+    def who(seed: int) -> np.ndarray:
+        return np.isin(range(10), crowd(seed).corrupted)
+
+    return bench.place(crowd), bench.place(lambda seed: without(crowd(seed))), who
 
 
 def without(crowd: Scenario) -> Scenario:
