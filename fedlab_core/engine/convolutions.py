@@ -67,7 +67,7 @@ class _Once(Function):
             v.expand(n, *v.shape) if at is None else v.movedim(at, 0)
             for v, at in zip((x, w), in_dims[:2], strict=True)
         ]
-        way = _by_sample if w.shape[-3] <= _FEW else _by_group
+        way = _by_sample if rows[1].shape[-3] <= _FEW else _by_group
         return way(*rows, *how), 0
 
 
