@@ -75,12 +75,12 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
 
 
 def test_begun_as_learned_has_to_gain_and_to_be_as_good():
-    arms = {HALF: 2.0, FIXED: 1.0, LEARNED: 2.0}
-    said = gains.begun(ended(arms, {}), HALF)
+    arms = {HALF: 2.0, FIXED: 1.0, LEARNED: 2.0, ONCE: -1.0}
+    said = gains.begun(ended(arms, {}), HALF, ONCE)
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 1, 0])
-    for planted in ({HALF: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
-        assert not gains.begun(ended(arms | planted, {}), HALF)["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, -1, 1, 0])
+    for planted in ({HALF: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}, {ONCE: 0.0}):
+        assert not gains.begun(ended(arms | planted, {}), HALF, ONCE)["holds"]
 
 
 def test_the_guess_that_is_right_is_the_runs():
@@ -94,13 +94,13 @@ def test_decay_has_to_come_near_and_the_learned_factor_to_gain_on_top_of_it():
     found, paper = ended(right, {}), PRINTED["why", "alike"]
     said = gains.causes(found, paper)
     assert said["holds"] and said["rows"][1].printed == [4.0, 1.0]
-    assert [row.printed for row in said["rows"][-2:]] == [[3.0], [3.5]]
+    assert [row.printed for row in said["rows"][-3:]] == [[3.0], [], [3.5]]
     aside = [row.name for row in said["rows"] if row.aside]
-    assert aside == [HALF, "halved once", "GWS minus decay"]
+    assert aside == [HALF, ONCE, "GWS minus decay", "GWS minus γ = 0.93"]
     # The factor, GWS, and both together, each beside decay.
-    by_hand = [0.2, 0, 0.7]
-    assert [r.values[0] for r in said["rows"][-3:]] == pytest.approx(by_hand)
-    assert said["rows"][0].says == "within 0.2" and said["rows"][-3].near
+    by_hand = [0.2, 0, -0.2, 0.7]
+    assert [r.values[0] for r in said["rows"][-4:]] == pytest.approx(by_hand)
+    assert said["rows"][0].says == "within 0.2" and said["rows"][-4].near
     wrong = ({DECAY: 0.2}, {LEARNED: 0.0}, {FIXED: 0.0}, {DECAY: 1.6}, {BOTH: 0.8})
     for planted in wrong:
         assert not gains.causes(ended(right | planted, {}), paper)["holds"], planted
@@ -114,7 +114,8 @@ def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
     found = ended(best, worst)
     said = heart.by_heart(found)
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([-5, -5, -5, -15, -10])
+    by_hand = [-5, -5, -5, -15, -10, 0]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     planted: list[Comparison] = [
         ended({}, worst),
         ended(best | {DECAY: 0.0}, worst),
@@ -138,7 +139,7 @@ def test_the_same_images_are_compared_with_training_on_them():
     by_name = {row.name: row for row in said["rows"]}
     assert by_name["FedLAW minus Server-FT, alike"].printed == [3.0]
     assert by_name["FedLAW minus Server-FT, uneven"].values == pytest.approx(0)
-    assert said["note"].endswith("on which GWS gains +0.0, FedLAW gains +0.0.")
+    assert said["note"].endswith("with GWS at +0.0, FedLAW is at +0.0.")
     both = {"FedLAW": 2.0, LEARNED: 2.0}
     for planted in (ended({}, {}), ended(both, both), ended({"FedLAW": 2.0}, {})):
         assert not gains.same_images(planted, PRINTED)["holds"]

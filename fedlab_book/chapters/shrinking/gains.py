@@ -35,7 +35,7 @@ GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
 }
-MOMENT = "the moment of shrinking: after minus before"
+MOMENT = "moment of shrinking, after minus before"
 _NEAR = 0.5  # points that "within half a point" allows
 _NOTHING = 0.2  # points that count as nothing
 _MOST = 0.8  # of the seeds, that "most" asks for
@@ -120,28 +120,29 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     rows += [
         Row("γ = 0.93 minus decay", apart, within=_NEAR),
         Row("GWS minus decay", more, ahead, aside=True),
+        Row("GWS minus γ = 0.93", found.gain(learned, shrunk, "alike"), aside=True),
         Row("GWS and decay minus decay", top, paper[both]),
     ]
     gained = [side(found.gain(arm, where="alike")) for arm in gaining]
     decided = gained == [1, 1, 1] and side(top) == 1
-    holds = decided and rows[-3].near and at_once.near
+    holds = decided and rows[-4].near and at_once.near
     return {"rows": rows, "holds": holds}
 
 
-def begun(found: Comparison, arm: str) -> Facts:
+def begun(found: Comparison, arm: str, alone: str) -> Facts:
     """Whether a factor that begins as learned gains over the fixed one, among alike.
 
-    And cannot be told from the learned one.
+    And cannot be told from the learned one, and its beginning `alone` loses.
     """
     fixed = CAUSES[0]
-    rows = [Row(arm, found.gain(arm, where="alike"))]
+    rows = leads(found, [arm, alone], "alike", named=False)
     others = {fixed: fixed, GWS: "GWS"}
     rows += [
         Row(f"{arm} minus {name}", found.gain(arm, other, "alike"))
         for other, name in others.items()
     ]
     sides = [side(row.values) for row in rows]
-    return {"rows": rows, "holds": sides == [1, 1, 0]}
+    return {"rows": rows, "holds": sides == [1, -1, 1, 0]}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
@@ -174,8 +175,8 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     worst = int(alone.argmin())
     note = (
-        f"On the uneven seed on which GWS gains {alone[worst]:+z.1f}, "
-        f"FedLAW gains {law[worst]:+z.1f}."
+        f"On the uneven seed with GWS at {alone[worst]:+z.1f}, "
+        f"FedLAW is at {law[worst]:+z.1f}."
     )
     return {"rows": rows, "holds": holds, "note": note}
 

@@ -99,12 +99,13 @@ def by_heart(found: Comparison) -> Facts:
     rows = [Row(f"{name}, alike", own[arm]) for arm, name in alike.items()]
     rows.append(Row(f"{fixed}, uneven", uneven))
     rows.append(Row("uneven minus alike", uneven - own[fixed], aside=True))
+    less = own[learned] - own[fixed]
     fewer = all(side(row.values) == -1 for row in rows)
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
     new = more and side(found.gain(fixed, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
-    kinder = side(own[learned] - own[fixed]) > -1
-    better = kinder and side(found.gain(learned, fixed, "alike")) == 1
+    rows.append(Row(f"GWS minus {fixed}, alike", less, aside=True))
+    better = side(less) > -1 and side(found.gain(learned, fixed, "alike")) == 1
     holds = fewer and new and knows and better
     return {"rows": rows, "holds": bool(holds), "unit": _UNIT}
 
