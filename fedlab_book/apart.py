@@ -1,44 +1,60 @@
-"""Runs in processes of their own, so that a comparison takes every core.
+"""Work in processes of its own, so that a comparison takes every core.
 
 A round is partly Python, of which one process does one line at a time; two processes of
 one thread each are sooner through many runs than one of two threads.
 """
 
 import multiprocessing
+import os
+import pickle
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
+from typing import TypeVar
 
 import torch
 
 import fedlab_core as fl
 
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
 
 def run_apart(runs: Sequence[fl.Run]) -> list[fl.History]:
     """What `fl.run_all` returns, a part of the runs in a process for each thread.
 
-    One process plays them all where there is one thread, where runs are on a GPU, and
-    where a system cannot fork one. What an observer keeps for itself is lost: only what
-    it returns comes back.
+    One process plays them all where runs are on a GPU. What an observer keeps for
+    itself is lost: only what it returns comes back.
     """
-    many = min(torch.get_num_threads(), len(runs) // 2)
-    alone = sys.platform != "linux" or any(r.world.x.is_cuda for r in runs)
-    if alone or many < 2:
+    if any(run.world.x.is_cuda for run in runs):
         return fl.run_all(runs)
+    return spread(fl.run_all, runs)
+
+
+def spread(
+    work: Callable[[Sequence[Item]], list[Made]], items: Sequence[Item]
+) -> list[Made]:
+    """What `work` makes of all items, a part of them in a process for each thread.
+
+    One process does it all where there is one thread, or where a system cannot fork
+    one. What the work leaves behind elsewhere than in its answer is lost.
+    """
+    many = min(torch.get_num_threads(), len(items) // 2)
+    if sys.platform != "linux" or many < 2:
+        return work(items)
     context = multiprocessing.get_context("fork")
-    parts = [runs[first::many] for first in range(many)]
+    parts = [items[first::many] for first in range(many)]
     others = []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # of this process, and of those that begin as its copies
     try:
         for part in parts[1:]:
             here, there = context.Pipe(duplex=False)
-            process = context.Process(target=_play, args=(part, there), daemon=True)
+            process = context.Process(target=_do, args=(work, part, there), daemon=True)
             process.start()
             there.close()
             others.append((process, here))
-        found = [fl.run_all(parts[0])]
+        found = [work(parts[0])]
         for process, here in others:
             found.append(_received(here))
             process.join()
@@ -48,27 +64,24 @@ def run_apart(runs: Sequence[fl.Run]) -> list[fl.History]:
             process.kill()
             process.join()
             here.close()
-    return [found[i % many][i // many] for i in range(len(runs))]
+    return [found[i % many][i // many] for i in range(len(items))]
 
 
-def _play(runs: Sequence[fl.Run], there: Connection) -> None:
-    # Models as arrays: tensors would be the shared memory of a process that ends now.
+def _do(work: Callable, items: Sequence, there: Connection) -> None:
+    os.environ["FEDLAB_PROGRESS"] = "0"  # one bar is enough
     try:
-        played = fl.run_all(runs, progress=False)
-        models = [{n: v.numpy() for n, v in h.states.items()} for h in played]
-        there.send(([replace(h, states={}) for h in played], models))
+        answer = work(items)
     except Exception as fault:
-        there.send(fault)
+        answer = fault
+    # Pickled here: the pipe itself would send tensors as memory that ends with this.
+    there.send_bytes(pickle.dumps(answer))
 
 
-def _received(here: Connection) -> list[fl.History]:
+def _received(here: Connection) -> list:
     try:
-        came = here.recv()
+        came = pickle.loads(here.recv_bytes())
     except EOFError:
-        raise RuntimeError(
-            "a process that played runs ended without an answer"
-        ) from None
+        raise RuntimeError("a process at work ended without an answer") from None
     if isinstance(came, Exception):
         raise came
-    states = [{n: torch.from_numpy(v) for n, v in m.items()} for m in came[1]]
-    return [replace(h, states=s) for h, s in zip(came[0], states, strict=True)]
+    return came

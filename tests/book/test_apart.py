@@ -1,5 +1,6 @@
 """Runs in processes of their own: the same numbers, and their faults come back."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_fault_of_the_other_process_is_raised_here(two_threads):
 
 
 def test_a_process_that_is_ended_is_told(two_threads, monkeypatch):
-    monkeypatch.setattr(apart, "_play", lambda runs, there: None)
+    monkeypatch.setattr(apart, "_do", lambda work, runs, there: None)
     with pytest.raises(RuntimeError, match="without an answer"):
         apart.run_apart(runs(4))
 
@@ -74,3 +75,14 @@ def test_a_bench_that_plays_apart_compares_the_same(two_threads):
         place = one.place("dirichlet", clients=3, alpha=1.0)
         found.append(one.compare(place, {"FedAvg": fl.fedavg(TRAIN)}, 2))
     assert found[0].frame.equals(found[1].frame)
+
+
+def test_a_bench_asks_a_function_of_every_seed_in_order(two_threads):
+    def made(seed: int) -> tuple[int, torch.Tensor]:
+        return os.getpid(), torch.full((2,), float(seed))
+
+    bench = Bench(seeds=range(5))
+    alone, spread = bench.each(made), replace(bench, apart=True).each(made)
+    assert [t.tolist() for _, t in spread] == [t.tolist() for _, t in alone]
+    assert [len({pid for pid, _ in found}) for found in (alone, spread)] == [1, 2]
+    assert len(replace(bench, apart=True).each(made, [3])) == 1

@@ -1,22 +1,18 @@
 """Chapter 4's findings and pictures: by hand, and red where a number is planted."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional as F
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import beside, gains, heart, knob, temper, wrong
-from fedlab_core.methods.fedlaw import shrunk
+from fedlab_book.chapters.shrinking import beside, gains, heart, wrong
 from fedlab_ledger.book import opened
 from tests.figure_cases import SEEDS, drawn, made
 
-FIXED, DECAY, HALF, ONCE, LEARNED, BOTH = gains.CAUSES
-ARMS = [*gains.CAUSES, "FedAvg", "FedLAW", "Server-FT"]
+FIXED, DECAY, HALF, LEARNED = gains.CAUSES
+ONCE, BOTH, ELEVENTH = gains.ONCE, gains.BOTH, gains.ELEVENTH
+OTHERS = [ONCE, BOTH, ELEVENTH, gains.BEGUN, gains.WAITING, gains.STRETCHED]
+ARMS = [*gains.CAUSES, *OTHERS, "FedAvg", "FedLAW", "Server-FT"]
 
 
 def ended(
@@ -26,6 +22,7 @@ def ended(
     given_up: tuple[float, float] = (5.0, 15.0),
     decayed: float = 5.0,
     at_once: float = 0.0,
+    step: float = 0.1,
 ) -> Comparison:
     """All at .1, then at .5, but those named, by so many points.
 
@@ -42,6 +39,8 @@ def ended(
                 "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
                 "own": [0.2] + [own - lost.get(arm, 0) / 100] * 5,
                 "at_once": [at_once] * 6,
+                "step": [step] * 6,
+                "pull": [0.07] * 6,
             }
     return made(seen)
 
@@ -74,13 +73,36 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     assert "uneven, γ = 0.93: -2.0 ± 0.0" in alt
 
 
+def test_with_one_epoch_the_factor_has_to_hurt_and_another_to_help():
+    def quick(step: float, arms: dict[str, float]) -> Comparison:
+        return ended(arms, {}, step=step)
+
+    arms, five = {FIXED: -20.0, gains.STRETCHED: 2.0}, ended({}, {}, step=0.14)
+    said = gains.one_epoch(quick(0.02, arms), five)
+    assert said["holds"] and said["note"].startswith("FedAvg itself: 50.1 %.")
+    assert said["note"].endswith("by round: 0.3 to 0.3; with five epochs, 2.0 to 2.0.")
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([-20, 2])
+    for planted in ({FIXED: -20.0}, {gains.STRETCHED: 2.0}):
+        assert not gains.one_epoch(quick(0.02, planted), five)["holds"]
+    assert not gains.one_epoch(quick(0.08, arms), five)["holds"]
+    assert not gains.one_epoch(quick(0.02, arms), ended({}, {}, step=0.02))["holds"]
+
+
 def test_begun_as_learned_has_to_gain_and_to_be_as_good():
-    arms = {HALF: 2.0, FIXED: 1.0, LEARNED: 2.0, ONCE: -1.0}
-    said = gains.begun(ended(arms, {}), HALF, ONCE)
+    arms = {gains.BEGUN: 2.0, FIXED: 1.0, gains.WAITING: 1.5, LEARNED: 2.0}
+    quick = ended({LEARNED: 1.5}, {})
+    said = gains.begun(ended(arms, {}), quick)
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, -1, 1, 0])
-    for planted in ({HALF: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}, {ONCE: 0.0}):
-        assert not gains.begun(ended(arms | planted, {}), HALF, ONCE)["holds"]
+    by_hand = [2, 1, 0.5, 0, 1.5, 0.5]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
+    for planted in (
+        {gains.BEGUN: 0.0},
+        {FIXED: 2.0},
+        {gains.WAITING: 2.0},
+        {LEARNED: 1.0},
+    ):
+        assert not gains.begun(ended(arms | planted, {}), quick)["holds"]
+    assert not gains.begun(ended(arms, {}), ended({}, {}))["holds"]
 
 
 def test_the_guess_that_is_right_is_the_runs():
@@ -93,32 +115,37 @@ def test_decay_has_to_come_near_and_the_learned_factor_to_gain_on_top_of_it():
     right = {FIXED: 1.0, DECAY: 0.8, HALF: 0.5, LEARNED: 0.8, BOTH: 1.5}
     found, paper = ended(right, {}), PRINTED["why", "alike"]
     said = gains.causes(found, paper)
-    assert said["holds"] and said["rows"][1].printed == [4.0, 1.0]
-    assert [row.printed for row in said["rows"][-3:]] == [[3.0], [], [3.5]]
+    assert said["holds"] and said["rows"][0].printed == [4.0, 1.0]
+    by_name = {row.name: row for row in said["rows"]}
+    theirs = {"GWS minus decay": [3.0], f"{BOTH} minus decay": [3.5]}
+    assert {name: by_name[name].printed for name in theirs} == theirs
     aside = [row.name for row in said["rows"] if row.aside]
-    assert aside == [HALF, ONCE, "GWS minus decay", "GWS minus γ = 0.93"]
-    # The factor, GWS, and both together, each beside decay.
-    by_hand = [0.2, 0, -0.2, 0.7]
-    assert [r.values[0] for r in said["rows"][-4:]] == pytest.approx(by_hand)
-    assert said["rows"][0].says == "within 0.2" and said["rows"][-4].near
-    wrong = ({DECAY: 0.2}, {LEARNED: 0.0}, {FIXED: 0.0}, {DECAY: 1.6}, {BOTH: 0.8})
+    assert aside == [gains.MOMENT, ONCE, "GWS minus decay", "GWS minus γ = 0.93"]
+    by_hand = {"γ = 0.93": 0.2, BOTH: 0.7, "GWS": 0}  # each beside decay
+    for name, gained in by_hand.items():
+        assert by_name[f"{name} minus decay"].values[0] == pytest.approx(gained)
+    assert by_name[gains.MOMENT].says == "within 0.2"
+    assert by_name["γ = 0.93 minus decay"].near
+    wrong = [{DECAY: 0.2}, {LEARNED: 0.0}, {FIXED: 0.0}, {DECAY: 1.6}, {BOTH: 0.8}]
+    wrong += [{HALF: 0.0}, {ONCE: 1.0}]
     for planted in wrong:
         assert not gains.causes(ended(right | planted, {}), paper)["holds"], planted
     assert not gains.causes(ended(right, {}, at_once=-0.5), paper)["holds"]
     alt = drawn(gains.by_arm(found, gains.CAUSES, "alike"))
-    assert "halved once: +0.0 ± 0.0" in alt
+    assert "half of the server's step: +0.5 ± 0.0" in alt
 
 
 def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
-    best, worst = {FIXED: 1.0, DECAY: 1.0, LEARNED: 2.0}, {FIXED: -2.0}
+    best, worst = {FIXED: 1.0, DECAY: 1.0, HALF: 1.0, LEARNED: 2.0}, {FIXED: -2.0}
     found = ended(best, worst)
     said = heart.by_heart(found)
     assert said["holds"]
-    by_hand = [-5, -5, -5, -15, -10, 0]
+    by_hand = [-5, -5, -5, -5, -15, -10, 0]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     planted: list[Comparison] = [
         ended({}, worst),
         ended(best | {DECAY: 0.0}, worst),
+        ended(best | {HALF: 0.0}, worst),
         ended(best | {LEARNED: 1.0}, worst),
         ended(best, worst, decayed=6.0),
         ended(best, {}),
@@ -133,18 +160,37 @@ def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
     assert "uneven: FedAvg 100 and 50 %, γ = 0.93 85 and 48 %" in alt
 
 
-def test_the_same_images_are_compared_with_training_on_them():
-    said = gains.same_images(ended({"FedLAW": 2.0, LEARNED: 2.0}, {}), PRINTED)
+def test_the_same_images_are_compared_with_other_uses_of_them():
+    best, more = {"FedLAW": 2.0, LEARNED: 2.0, ELEVENTH: 1.0}, {ELEVENTH: 1.0}
+    said = gains.same_images(ended(best, more), PRINTED)
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
     assert by_name["FedLAW minus Server-FT, alike"].printed == [3.0]
     assert by_name["FedLAW minus Server-FT, uneven"].values == pytest.approx(0)
+    assert by_name["FedLAW minus that clinic, uneven"].values == pytest.approx(-1)
     assert said["note"].endswith("with GWS at +0.0, FedLAW is at +0.0.")
-    both = {"FedLAW": 2.0, LEARNED: 2.0}
-    for planted in (ended({}, {}), ended(both, both), ended({"FedLAW": 2.0}, {})):
-        assert not gains.same_images(planted, PRINTED)["holds"]
-    worse = ended({"FedLAW": 2.0, "Server-FT": 3.0, LEARNED: 2.0}, {})
-    assert not gains.same_images(worse, PRINTED)["holds"]
+    planted: list[tuple[dict, dict]] = [
+        ({}, more),
+        (best, {}),
+        (best, best),
+        (best | {LEARNED: 0.0}, more),
+        (best | {"Server-FT": 3.0}, more),
+        (best | {ELEVENTH: 3.0}, more),
+    ]
+    for alike, uneven in planted:
+        assert not gains.same_images(ended(alike, uneven), PRINTED)["holds"]
+
+
+def test_one_client_more_holds_the_servers_images():
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
+    place = bench.place("dirichlet", clients=4, alpha=1.0)
+    old, new = place(7), gains.joined(place)(7)
+    assert old.proxy is not None and len(old) == 4 and len(new) == 5
+    x, y = old.proxy
+    held = new.client(4)
+    assert (new.x[held] == x).all() and (new.y[held] == y).all()
+    assert new.counts[4].tolist() == [3] * len(new.classes)
+    assert (new.counts[:4] == old.counts).all() and (new.x[: len(old.x)] == old.x).all()
 
 
 def by_seed(learned: list[float], fixed: float = -4.0, turn: int = 1):
@@ -186,115 +232,6 @@ def test_a_learned_factor_has_to_lose_less_on_most_seeds_and_much_on_one():
     ]
     for found in planted:
         assert not gains.harmed(found)["holds"]
-
-
-# -- the temperature ---------------------------------------------------------------
-
-
-def factor(
-    alike: float,
-    uneven: float,
-    first: float = 1.3,
-    decayed: float = 0.98,
-    steps: tuple[float, float] = (0.08, 0.05),
-    back: float = 0.9,
-) -> Comparison:
-    """Factors of GWS, its steps, and what of them gives `back` the shrinking of .04."""
-    seen: dict[tuple[str, str], dict[str, list]] = {}
-    for where, end, step in zip(gains.PLACES, (alike, uneven), steps, strict=True):
-        seen[where, "GWS"] = {
-            "gamma": [first, end, end],
-            "temper": [first**3, end**3, end],
-            "step": [0.5, step, step],
-            "along": [0.5, 0.04 * back, 0.04 * back],
-            "pull": [0.5, 0.04, 0.04],
-        }
-    seen["alike", "both"] = {"gamma": [first, decayed, decayed]}
-    return made(seen, last=2)
-
-
-def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
-    paper = {temper.NEARER[1]: [0.006]}
-    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", "both", paper)
-    assert said["holds"] and said["rows"][-1].printed == [0.006]
-    assert [r.values[0] for r in said["rows"][-2:]] == pytest.approx([0.05, 0.08])
-    assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
-    wrong = (
-        factor(0.95, 0.9),
-        factor(1.1, 0.95),
-        factor(0.9, 1.05),
-        factor(0.9, 0.95, 0.98),
-        factor(0.9, 0.95, decayed=0.9),
-        factor(0.9, 0.95, decayed=1.1),
-        factor(0.9, 0.95, steps=(0.05, 0.08)),
-        factor(0.9, 0.95, back=0.5),
-        factor(0.9, 0.95, back=1.1),
-    )
-    for planted in wrong:
-        assert not temper.closer_to_one(planted, "GWS", "both", {})["holds"]
-
-
-def test_the_two_terms_of_a_round_stand_beside_each_other():
-    frame = temper.balance(factor(0.9, 0.95), "GWS").map(lambda v: v.split()[0])
-    assert frame.loc["alike"].tolist() == ["8.0", "3.6", "4.0", "2.0"]
-    assert frame.loc["uneven minus alike"].tolist() == ["-3.0", "+0.0", "+0.0", "-0.8"]
-
-
-def test_a_temperature_is_compared_by_its_root():
-    found = factor(0.9, 0.9)
-    off = 0.9 ** (1 / 3) - 0.9  # of every third round; the others are cubes
-    assert temper.apart(found, "GWS", 3) == pytest.approx(off / 3)
-    alt = drawn(temper.learned(found, "GWS", 3, 1.308))
-    assert "alike: 1.30 in round 1, 0.900 at the end" in alt and "reach 1.31" in alt
-
-
-def test_the_temperature_is_the_best_factor_for_the_outputs():
-    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
-    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
-    seen = knob.arrived(world, fl.fedavg(fl.Training(lr=0.2, epochs=3)), 3, 7)
-    state = {n: v[None] for n, v in seen["begin"].items()}
-    server = SimpleNamespace(metrics={"gamma": torch.tensor(1.0)})
-    now: Any = SimpleNamespace(world=world, servers=[server], after=state)
-    best = temper.temperature(now)["temper"]
-    assert world.proxy is not None
-    x, y = world.proxy
-    out = torch.func.functional_call(world.model, seen["begin"], (x,))
-    losses = {
-        s: float(F.cross_entropy(s * out, y)) for s in (best / 1.1, best, 1.1 * best)
-    }
-    assert min(losses, key=lambda s: losses[s]) == best
-    server.metrics = {}
-    assert np.isnan(temper.temperature(now)["temper"])
-
-
-def test_a_step_and_what_the_average_has_learned_are_seen():
-    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
-    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
-    train = fl.Training(lr=0.2, epochs=2)
-
-    for method, gamma in ((fl.fedavg(train), 1.0), (shrunk(train, gamma=0.5), 0.5)):
-        how: dict[str, Any] = {"seed": 7, "observe": heart.all_seen, "progress": False}
-        history = fl.federate(world, method, 2, **how)
-        seen, came = history.rows[-1], knob.arrived(world, method, 2, 7)
-        model = {n: v[0] for n, v in history.states.items()}
-        plain = {n: v / gamma for n, v in model.items()}
-        before = torch.cat([v.flatten() for v in came["begin"].values()])
-        step = gamma * (torch.cat([v.flatten() for v in plain.values()]) - before)
-        length = float(before.norm())
-        assert seen["step"] == pytest.approx(float(step.norm()) / length, rel=1e-3)
-        along = float(step @ before) / length**2
-        assert seen["along"] == pytest.approx(along, abs=1e-4)
-        assert seen["pull"] == pytest.approx(1 - gamma)
-        out = torch.func.functional_call(world.model, model, (world.x,))
-        hit = float((out.argmax(1) == world.y).float().mean())
-        assert seen["own"] == pytest.approx(hit)
-        own, whole = (
-            torch.func.functional_call(world.model, w, (world.x_test,)).argmax(1)
-            for w in (model, plain)
-        )
-        more = float((own == world.y_test).sum() - (whole == world.y_test).sum())
-        if gamma != 1:
-            assert seen["at_once"] == pytest.approx(100 * more / 60, abs=1e-4)
 
 
 # -- who is wrong, and the claims ---------------------------------------------
@@ -363,9 +300,9 @@ def test_claims_stand_beside_the_papers():
     bad = half(10.0)
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     table = beside.claims(found, bad, PRINTED, opened())
-    printed = ["+4.0", "+1.5, -2.0", "+5.0", "+3.0", "+3.5"]
+    printed = ["+4.0", "+1.5, -2.0", "+5.0"]
     rest = ["+3.0", "+1.0", "+4.0", "+2.5", "+5.5", "+0.5"]
     assert table["paper"].tolist()[:-2] == [*printed, *rest]
     same = "same direction"
-    told = [same, same, *["undecided"] * 7, same, "a loss"]
+    told = [same, same, *["undecided"] * 5, same, "it falls behind"]
     assert table["can we tell?"].tolist()[:-2] == told

@@ -65,8 +65,12 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert "ten steps: 19.0; 800 steps: 4.0" in alt and "leave 17.0" in alt
     last = WAYS["800 steps"]
     assert "keeps 4.0 ± 0.0 %" in search.after_search(last, WHO)
-    below = search.told(last, WHO, 0.81)
+    below = search.told(last, WHO, 0.81, 800, (0.5, 0.01), 160)
     assert "S = 0.81" in below and "leave 0.2 % if all were full" in below
+    seeds = [{"short": (path(0.5), 30.0)}, {"short": (path(0.4), 31.0)}]
+    paths, right = search.by_way(seeds)
+    assert paths == {"short": [s["short"][0] for s in seeds]}
+    assert right == {"short": [30.0, 31.0]}
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )

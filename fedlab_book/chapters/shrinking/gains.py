@@ -2,32 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from textwrap import fill
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from fedlab_book import draw
-from fedlab_book.bench import Comparison, pm, side
+from fedlab_book.bench import Comparison, Place, pm, side
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
+from fedlab_core.errors import require
+from fedlab_core.rounds.worlds import World
 
 Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
 Printed = Mapping[str, Sequence[float]]  # an arm's gains in the paper, a network each
 
 UNIT = "points over FedAvg"
 PLACES = ("alike", "uneven")
-GWS = "a learned factor (GWS)"
-CAUSES = (  # what could explain the gain, in the order of the text
-    "γ = 0.93",
-    "weight decay in the clinics",
-    "half of the server's step",
-    "halved once",
-    GWS,
-    "GWS and decay",
-)
+FIXED, STRETCHED = "γ = 0.93", "γ = 1.03"
+DECAY, HALF = "weight decay in the clinics", "half of the server's step"
+ONCE = "halved once, in round 5"
+GWS, BOTH = "a learned factor (GWS)", "GWS and decay"
+BEGUN, WAITING = "begun as GWS", "waiting"  # and from round 4 on .93
+CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
+ELEVENTH = "an eleventh clinic"  # that has the server's images
+_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "that clinic", GWS: "GWS"}
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "Training goes on: "
     "in every round the clinics learn anew.",
@@ -35,7 +39,7 @@ GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
 }
-MOMENT = "moment of shrinking, after minus before"
+MOMENT = "the moment of shrinking: after minus before"
 _NEAR = 0.5  # points that "within half a point" allows
 _NOTHING = 0.2  # points that count as nothing
 _MOST = 0.8  # of the seeds, that "most" asks for
@@ -45,7 +49,7 @@ _FAR = 3  # times the next loss, from which one is far out
 def right(found: Comparison) -> str:
     """Which guess the runs bear out."""
     lower, higher, same = GUESSES
-    return (same, higher, lower)[side(found.gain(CAUSES[0], where="alike"))]
+    return (same, higher, lower)[side(found.gain(FIXED, where="alike"))]
 
 
 @styled
@@ -82,67 +86,92 @@ def leads(
     arms: Sequence[str],
     where: str,
     paper: Printed | None = None,
-    over: str = "FedAvg",
     named: bool = True,
 ) -> list[Row]:
     """A row an arm: how far it is ahead at the end, and the paper's networks."""
     theirs = paper or {}
     place = f", {where}" if named else ""
     return [
-        Row(f"{arm}{place}", found.gain(arm, over, where), theirs.get(arm))
+        Row(f"{arm}{place}", found.gain(arm, where=where), theirs.get(arm))
         for arm in arms
     ]
 
 
 def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
     """Whether shrinking by a fixed factor helps the alike, and hurts the uneven."""
-    arm = CAUSES[0]
-    rows = [row for w in PLACES for row in leads(found, [arm], w, paper[w])]
+    rows = [row for w in PLACES for row in leads(found, [FIXED], w, paper[w])]
     holds = [side(row.values) for row in rows] == [1, -1]
     return {"rows": rows, "holds": holds, "unit": UNIT, "note": level(found)}
 
 
-def causes(found: Comparison, paper: Printed) -> Facts:
-    """Whether decay comes near to what shrinking gains, and both of them gain.
+def one_epoch(quick: Comparison, found: Comparison) -> Facts:
+    """Whether a factor that shrinks hurts the alike, and one that stretches helps.
 
-    And whether the learned factor gains, also on top of decay, and the moment of
-    shrinking itself changes nothing.
+    And whether under the first the shrinking is then longer than the step, in every
+    round, as it was not with the epochs of `found`.
     """
-    shrunk, decay, _, _, learned, both = CAUSES
-    gaining = (shrunk, decay, learned)
-    shown = (*gaining, MOMENT)
-    moment = found.ends(shrunk, "alike", "at_once")
-    at_once = Row(MOMENT, moment, within=_NOTHING)
-    rows = [at_once, *leads(found, CAUSES[:-1], "alike", paper, named=False)]
-    rows = [replace(row, aside=row.name not in shown) for row in rows]
-    apart, more, top = (found.gain(a, decay, "alike") for a in (shrunk, learned, both))
-    ahead = paper[learned][0] - paper[decay][0]
-    rows += [
-        Row("γ = 0.93 minus decay", apart, within=_NEAR),
-        Row("GWS minus decay", more, ahead, aside=True),
-        Row("GWS minus γ = 0.93", found.gain(learned, shrunk, "alike"), aside=True),
-        Row("GWS and decay minus decay", top, paper[both]),
-    ]
-    gained = [side(found.gain(arm, where="alike")) for arm in gaining]
-    decided = gained == [1, 1, 1] and side(top) == 1
-    holds = decided and rows[-4].near and at_once.near
-    return {"rows": rows, "holds": holds}
-
-
-def begun(found: Comparison, arm: str, alone: str) -> Facts:
-    """Whether a factor that begins as learned gains over the fixed one, among alike.
-
-    And cannot be told from the learned one, and its beginning `alone` loses.
-    """
-    fixed = CAUSES[0]
-    rows = leads(found, [arm, alone], "alike", named=False)
-    others = {fixed: fixed, GWS: "GWS"}
-    rows += [
-        Row(f"{arm} minus {name}", found.gain(arm, other, "alike"))
-        for other, name in others.items()
-    ]
+    rows = leads(quick, [FIXED, STRETCHED], "alike", named=False)
     sides = [side(row.values) for row in rows]
-    return {"rows": rows, "holds": sides == [1, -1, 1, 0]}
+    short, long = (balances(one) for one in (quick, found))
+    note = (
+        f"FedAvg itself: {quick.scores('FedAvg', 'alike').mean():.1f} %. Step over "
+        f"shrinking under .93, by round: {short.min():.1f} to {short.max():.1f}; with "
+        f"five epochs, {long.min():.1f} to {long.max():.1f}."
+    )
+    holds = sides == [-1, 1] and short.max() < 1 < long.min()
+    return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}
+
+
+def balances(found: Comparison) -> np.ndarray:
+    """Step over shrinking under the fixed factor, round by round, mean over seeds."""
+    step, pull = (found.curves(FIXED, "alike", what) for what in ("step", "pull"))
+    return (step / pull).mean(axis=0)
+
+
+def causes(found: Comparison, paper: Printed) -> Facts:
+    """Whether decay comes near to what shrinking gains, and all that is drawn gains.
+
+    And whether the learned factor gains on top of decay, the moment of shrinking itself
+    changes nothing, and of a single halving nothing can be told.
+    """
+    moment = found.ends(FIXED, "alike", "at_once")
+    apart, more, top = (found.gain(a, DECAY, "alike") for a in (FIXED, GWS, BOTH))
+    ahead = paper[GWS][0] - paper[DECAY][0]
+    shown = leads(found, CAUSES, "alike", paper, named=False)
+    near = Row(f"{FIXED} minus decay", apart, within=_NEAR)
+    at_once = Row(MOMENT, moment, within=_NOTHING, aside=True)
+    once = Row(ONCE, found.gain(ONCE, where="alike"), aside=True)
+    rows = [
+        *shown,
+        near,
+        Row(f"{BOTH} minus decay", top, paper[BOTH]),
+        at_once,
+        once,
+        Row("GWS minus decay", more, ahead, aside=True),
+        Row(f"GWS minus {FIXED}", found.gain(GWS, FIXED, "alike"), aside=True),
+    ]
+    gained = all(side(row.values) == 1 for row in shown) and side(top) == 1
+    nothing = at_once.near and side(once.values) == 0
+    return {"rows": rows, "holds": gained and near.near and nothing}
+
+
+def begun(found: Comparison, quick: Comparison) -> Facts:
+    """Whether a factor that begins as learned gains over others, among the alike.
+
+    Over the fixed one, and over that if it only waits; and cannot be told from the
+    learned one. And whether that gains in `quick` runs, of one epoch.
+    """
+    rows = [replace(r, aside=True) for r in leads(found, [BEGUN], "alike", named=False)]
+    others = ((FIXED, FIXED), (WAITING, WAITING), (GWS, "GWS"))
+    rows += [
+        Row(f"{BEGUN} minus {name}", found.gain(BEGUN, other, "alike"))
+        for other, name in others
+    ]
+    rows.append(Row("GWS, one epoch", quick.gain(GWS, where="alike")))
+    holds = [side(row.values) for row in rows] == [1, 1, 1, 0, 1]
+    waited = found.gain(WAITING, FIXED, "alike")
+    rows.append(Row(f"{WAITING} minus {FIXED}", waited, aside=True))
+    return {"rows": rows, "holds": holds}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
@@ -151,34 +180,63 @@ def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
     return f"FedAvg itself: {', '.join(each)}."
 
 
+def joined(place: Place) -> Place:
+    """The same federation with one client more, which has the server's images."""
+
+    @cache
+    def world(seed: int) -> World:
+        old = place(seed)
+        require(old.proxy is not None, "the bench has no proxy set")
+        x, y = cast(tuple[Tensor, Tensor], old.proxy)
+        held = np.arange(len(old.x), len(old.x) + len(x))
+        count = torch.bincount(y, minlength=len(old.classes)).to(old.counts)
+        return replace(
+            old,
+            x=torch.cat([old.x, x]),
+            y=torch.cat([old.y, y]),
+            partition=replace(old.partition, indices=(*old.partition.indices, held)),
+            counts=torch.cat([old.counts, count[None]]),
+        )
+
+    return world
+
+
 def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
     """Whether FedLAW gains among the alike, and over training on the same images.
 
-    And whether it cannot be told that it gains among the uneven, nor which is ahead, it
-    or a factor alone.
-    `paper` has gains as `beside.printed` reads them.
+    The server may train on them, or an eleventh client. And whether among the uneven
+    that client gains, FedLAW cannot be told to, nor in either which is ahead, it or a
+    factor alone. `paper` has gains as `beside.printed` reads them.
     """
     rows, sides = [], {}
     for where in PLACES:
         theirs = paper["images", where]
         tuned, law = leads(found, list(theirs), where, theirs)
-        rows += [replace(tuned, aside=where == "uneven"), law]
-        better = found.gain("FedLAW", over="Server-FT", where=where)
+        more = leads(found, [ELEVENTH], where)[0]
         pairs = zip(theirs["FedLAW"], theirs["Server-FT"], strict=True)
         less = [mine - other for mine, other in pairs]
-        aside, shares = where == "uneven", found.gain("FedLAW", GWS, where)
-        rows.append(Row(f"FedLAW minus Server-FT, {where}", better, less, aside=aside))
-        rows.append(Row(f"FedLAW minus GWS, {where}", shares, aside=True))
-        sides[where] = [side(row.values) for row in rows[-3:]]
-    gained, _, apart = sides["uneven"]
-    holds = sides["alike"] == [1, 1, 0] and gained < 1 and apart == 0
+        better, joined, shares = (
+            Row(f"FedLAW minus {name}, {where}", found.gain("FedLAW", arm, where))
+            for arm, name in _RIVALS.items()
+        )
+        rows += [
+            replace(tuned, aside=where == "uneven"),
+            more,
+            law,
+            replace(better, paper=less, aside=True),
+            joined,
+            replace(shares, aside=True),
+        ]
+        sides[where] = [side(row.values) for row in rows[-5:]]
+    alike = sides["alike"][1:] == [1, 1, 1, 0]
+    uneven = sides["uneven"][:2] == [1, 0] and sides["uneven"][4] == 0
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     worst = int(alone.argmin())
     note = (
         f"On the uneven seed with GWS at {alone[worst]:+z.1f}, "
         f"FedLAW is at {law[worst]:+z.1f}."
     )
-    return {"rows": rows, "holds": holds, "note": note}
+    return {"rows": rows, "holds": alike and uneven, "note": note}
 
 
 def harmed(found: Comparison) -> Facts:
@@ -187,10 +245,9 @@ def harmed(found: Comparison) -> Facts:
     On most seeds it loses less, and on one more than the fixed one does on any, so that
     of its mean nothing can be told; every seed is in the note.
     """
-    fixed = CAUSES[0]
-    rows = leads(found, [fixed, GWS], "uneven", named=False)
-    gained, lost = (found.gain(arm, where="uneven") for arm in (GWS, fixed))
-    rows.append(Row(f"GWS minus {fixed}", gained - lost, aside=True))
+    rows = leads(found, [FIXED, GWS], "uneven", named=False)
+    gained, lost = (found.gain(arm, where="uneven") for arm in (GWS, FIXED))
+    rows.append(Row(f"GWS minus {FIXED}", gained - lost, aside=True))
     worst, *others = np.sort(gained)
     usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
     factors = found.curves(GWS, "uneven", "gamma")
@@ -200,7 +257,7 @@ def harmed(found: Comparison) -> Facts:
     each = ", ".join(f"{v:+z.1f}" for v in np.sort(gained - lost))
     later = factors[at, 1:]
     note = (
-        f"GWS minus {fixed}, seed by seed: {each}. On the "
+        f"GWS minus {FIXED}, seed by seed: {each}. On the "
         f"worst seed GWS is {-gained.min():.1f} behind FedAvg, with γ between "
         f"{later.min():.2f} and {later.max():.2f} in every round but the first."
     )

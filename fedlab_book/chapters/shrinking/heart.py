@@ -10,7 +10,7 @@ from torch import Tensor
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking import temper
-from fedlab_book.chapters.shrinking.gains import CAUSES, PLACES, Facts
+from fedlab_book.chapters.shrinking.gains import CAUSES, FIXED, GWS, PLACES, Facts
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
@@ -23,14 +23,19 @@ _UNIT = "own images, points"
 _ALL = 99.0  # percent of them that "nearly all" asks for
 
 
-def seen(now: Round) -> dict[str, float]:
-    """Of a round: how the model that it ends with does on all clients' own samples.
-
-    And at_once, under a factor: the points on new ones by which it is ahead of the
-    clients' average without the factor.
-    """
+def own(now: Round) -> dict[str, float]:
+    """Of a round: how the model that it ends with does on all clients' own samples."""
     world = now.world
-    said = {"own": right(world, tree.take(now.after, 0), world.x, world.y)}
+    return {"own": right(world, tree.take(now.after, 0), world.x, world.y)}
+
+
+def seen(now: Round) -> dict[str, float]:
+    """The same, the round's two terms, and under a factor what it brings at_once.
+
+    By so many points the model is ahead, on new samples, of the clients' average
+    without it.
+    """
+    world, said = now.world, own(now) | temper.terms(now)
     if "gamma" in now.servers[0].metrics and now.scores is not None:
         rows = {n: now.trained.states[n] for n in world.parameters}
         plain = tree.take(now.after, 0) | tree.weighted_sum(rows, now.weights[0])
@@ -40,8 +45,8 @@ def seen(now: Round) -> dict[str, float]:
 
 
 def all_seen(now: Round) -> dict[str, float]:
-    """The same, and of a factor its temperature and the round's two terms."""
-    return seen(now) | temper.seen(now)
+    """Own samples, and of a factor its temperature and the round's two terms."""
+    return own(now) | temper.seen(now)
 
 
 def right(world: World, state: tree.Tree, x: Tensor, y: Tensor) -> float:
@@ -77,8 +82,8 @@ def levels(found: Comparison, arms: Iterable[str]) -> str:
     """In numbers: what each arm is right on in the last rounds, of own and of new."""
 
     def both(arm: str, where: str) -> str:
-        own, new = (100 * found.ends(arm, where, what).mean() for what in _KINDS)
-        return f"{arm} {own:.0f} and {new:.0f} %"
+        kinds = (100 * found.ends(arm, where, what).mean() for what in _KINDS)
+        return "{} {:.0f} and {:.0f} %".format(arm, *kinds)
 
     return "; ".join(
         f"{where}: {', '.join(both(arm, where) for arm in arms)}" for where in PLACES
@@ -88,28 +93,30 @@ def levels(found: Comparison, arms: Iterable[str]) -> str:
 def by_heart(found: Comparison) -> Facts:
     """Whether a fixed factor costs own images everywhere, and more where uneven.
 
-    And new ones only there: where clients are alike it, decay and a learned factor cost
-    own ones, and gain new ones, with nearly all own ones right without them; of these
-    the learned one costs no more own ones than the fixed one, and gains more new ones.
+    And new ones only there: where clients are alike all that is compared costs own
+    ones, and gains new ones, with nearly all own ones right without it; the learned
+    factor costs no more own ones than the fixed one, and gains more new ones.
     """
-    fixed, decay, *_, learned, _ = CAUSES
-    alike = {fixed: fixed, decay: "decay", learned: "GWS"}
-    own = {arm: _ahead(found, arm, "alike") for arm in alike}
-    uneven = _ahead(found, fixed, "uneven")
-    rows = [Row(f"{name}, alike", own[arm]) for arm, name in alike.items()]
-    rows.append(Row(f"{fixed}, uneven", uneven))
-    rows.append(Row("uneven minus alike", uneven - own[fixed], aside=True))
-    less = own[learned] - own[fixed]
+    names = (FIXED, "decay", "half of the step", "GWS")
+    lost = {arm: _ahead(found, arm, "alike") for arm in CAUSES}
+    uneven = _ahead(found, FIXED, "uneven")
+    rows = [
+        Row(f"{name}, alike", values, aside=name != FIXED)
+        for name, values in zip(names, lost.values(), strict=True)
+    ]
+    rows.append(Row(f"{FIXED}, uneven", uneven))
+    rows.append(Row("uneven minus alike", uneven - lost[FIXED], aside=True))
     fewer = all(side(row.values) == -1 for row in rows)
-    more = all(side(found.gain(arm, where="alike")) == 1 for arm in alike)
-    new = more and side(found.gain(fixed, where="uneven")) == -1
+    less = lost[GWS] - lost[FIXED]
+    rows.append(Row(f"GWS minus {FIXED}, alike", less, aside=True))
+    more = all(side(found.gain(arm, where="alike")) == 1 for arm in CAUSES)
+    new = more and side(found.gain(FIXED, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL
-    rows.append(Row(f"GWS minus {fixed}, alike", less, aside=True))
-    better = side(less) > -1 and side(found.gain(learned, fixed, "alike")) == 1
+    better = side(less) > -1 and side(found.gain(GWS, FIXED, "alike")) == 1
     holds = fewer and new and knows and better
     return {"rows": rows, "holds": bool(holds), "unit": _UNIT}
 
 
 def _ahead(found: Comparison, arm: str, where: str) -> np.ndarray:
-    own = (found.ends(name, where, "own") for name in (arm, "FedAvg"))
-    return 100 * np.subtract(*own)
+    both = (found.ends(name, where, "own") for name in (arm, "FedAvg"))
+    return 100 * np.subtract(*both)

@@ -31,7 +31,8 @@ class Turned:
     """What the factor does at once: to one image, to the proxy loss, to the way."""
 
     classes: list[str]
-    truth: int  # the image's class
+    image: np.ndarray  # as it is shown
+    truth: int  # its class
     sure: np.ndarray  # (gammas, classes): the image's probabilities
     said: np.ndarray  # (gammas, images): the class of every test image
     loss: np.ndarray  # (gammas,) on the server's labelled images
@@ -75,6 +76,7 @@ class Turned:
         aside = max(float(way @ way) - along**2, 0.0) ** 0.5
         return cls(
             list(world.classes),
+            _shown(world.x_test[at]),
             int(world.y_test[at]),
             np.array([s[at] for s in sure]),
             np.array(said),
@@ -143,6 +145,13 @@ def _half_sure(sure: list[np.ndarray], world: World) -> int:
     return int(np.flatnonzero(right)[0])
 
 
+def _shown(pixels: Tensor) -> np.ndarray:
+    """An image from 0 to 1: (height, width), or with colours behind."""
+    values = pixels.cpu().numpy().transpose(1, 2, 0)
+    values = (values - values.min()) / (values.max() - values.min())
+    return values[:, :, 0] if values.shape[2] == 1 else values
+
+
 def knob(turned: Turned, gamma: float) -> tuple[Figure, str]:
     """The three at one factor, and what they show in words."""
     at = GAMMAS.index(gamma)
@@ -168,6 +177,9 @@ def _bars(ax: Axes, turned: Turned, at: int) -> None:
     colours = [PALETTE["green"] if r else PALETTE["sky"] for r in right]
     ax.bar(turned.classes, 100 * turned.sure[at], color=colours)
     ax.set(ylim=(0, 100), title="one image: how sure (%)")
+    inset = ax.inset_axes((0.04, 0.56, 0.36, 0.42))
+    inset.imshow(turned.image, cmap="gray_r", interpolation="nearest")
+    inset.set(xticks=[], yticks=[])
     ax.set_xlabel(f"class; right: {turned.classes[turned.truth]}")
 
 

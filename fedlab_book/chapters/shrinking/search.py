@@ -55,10 +55,7 @@ def turned(path: Path) -> str:
     factors = [gamma for _, gamma, _ in path]
     if not factors[1] < 1 < factors[-1]:
         return ""
-    return (
-        "The factor turns around: with shares by size a little shrinking brings the "
-        "loss down, with the learned ones a little stretching does."
-    )
+    return "The factor turns around as the shares are learned."
 
 
 def reach(rate: float, steps: int, halve: int) -> float:
@@ -142,17 +139,31 @@ def after_search(path: Sequence[Path], wrong: Sequence[np.ndarray]) -> str:
     )
 
 
-def told(path: Sequence[Path], wrong: Sequence[np.ndarray], far: float) -> str:
-    """What stands below their picture: ten full steps, which go so `far`, and many."""
-    full = least_share(reach(*MANY))
+def told(
+    path: Sequence[Path],
+    wrong: Sequence[np.ndarray],
+    far: float,
+    steps: int,
+    rates: tuple[float, float],
+    halve: int,
+) -> str:
+    """What stands below their picture: ten full steps, which go so `far`, and many.
+
+    `steps`, the `rates` of the factor and the shares, and `halve` are of the many.
+    """
+    full = least_share(reach(rates[1], steps, halve))
     return (
-        "One round's search, the mean over seeds. Dotted: what ten full steps leave, "
-        f"S = {far:.2f}. After the {MANY[1]} steps, which would leave {full:.1f} % if "
-        f"all were full, {after_search(path, wrong)}."
+        "One round's search, mean over seeds. Dotted: what ten full steps leave, "
+        f"S = {far:.2f}. After {steps}, which would leave {full:.1f} % if all were "
+        f"full, {after_search(path, wrong)}."
     )
 
 
-MANY = (0.01, 800, 160)  # the published search: its rate, steps, and how many a half
+def by_way(seeds: Sequence[Mapping[str, tuple[Path, float]]]) -> tuple[dict, dict]:
+    """The paths, and what they end right about, of each way to search: one a seed."""
+    paths = {way: [one[way][0] for one in seeds] for way in seeds[0]}
+    right = {way: [one[way][1] for one in seeds] for way in seeds[0]}
+    return paths, right
 
 
 def stopped_short(
@@ -172,9 +183,9 @@ def stopped_short(
     short, long = (np.array(each) for each in right.values())
     words = ("more", "less")
     rows = [
-        Row("share: ten steps minus ten full ones", ten - full, words=words),
-        Row("share: 800 steps minus ten steps", many - ten, words=words),
-        Row("accuracy: 800 steps minus ten steps", long - short),
+        Row("ten steps minus ten full ones", ten - full, words=words, aside=True),
+        Row("their share: 800 steps minus ten", many - ten, words=words),
+        Row("accuracy: 800 steps minus ten", long - short),
     ]
     near, far = np.mean(ten - full) < _NEAR, many.mean() < _NEAR
     holds = near and far and [side(row.values) for row in rows] == [1, -1, 1]

@@ -16,9 +16,9 @@ from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 CAPTION = (  # of what `learned` draws
-    "Thin: every seed. Orange: how far ten steps of Adam get if each is as long as its "
-    "rate. Right: one point per round and seed; s is the factor for the outputs with "
-    "the least loss on the server's images, and on the dotted line γ is its cube root."
+    "Thin: every seed. Orange: about as far as the server's ten steps reach. Right: "
+    "one point per round and seed; s is the factor for the outputs with the least loss "
+    "on the server's images. Dotted: both are equal."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
@@ -75,10 +75,11 @@ def learned(
         ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
     left.set(title="learned factor γ", xlabel="round")
-    left.legend(loc="upper right", bbox_to_anchor=(1.05, 0.93))
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
     right.set(title="γ by the best s", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
+    named = left.get_legend_handles_labels()  # the right panel has room for the names
+    right.legend(*named, loc="upper left", bbox_to_anchor=(-0.04, 1.04), fontsize=10)
     for ax in (left, right):
         ax.grid(axis="y")
     off = apart(found, arm, layers)
@@ -162,25 +163,29 @@ _TERMS = {"step γg": "step", "along w": "along", "shrinking": "pull"}
 
 
 def seen(now: Round) -> dict[str, float]:
-    """Of a round: the lengths of its step and of its shrinking, and a temperature.
+    """Of a round: the lengths of its two terms, and a temperature (see there)."""
+    return terms(now) | temperature(now)
+
+
+def terms(now: Round) -> dict[str, float]:
+    """Of a round: the lengths of its step and of its shrinking.
 
     step, pull, and along, what of the step leads along the parameters that the round
-    began with: in lengths of these. temper: see `temperature`.
+    began with: in lengths of these.
     """
     world = now.world
     start = {n: now.before[n][0] for n in world.parameters}
     rows = {n: now.trained.states[n] for n in start}
     gamma = float(now.servers[0].metrics.get("gamma", 1.0))
-    terms = shrinking(rows, start, now.weights[0], gamma)
+    both = shrinking(rows, start, now.weights[0], gamma)
     mean = tree.flatten(tree.weighted_sum(rows, now.weights[0]))
     w = tree.flatten(start)
     whole = float(w.norm())
-    lengths = {
-        "step": terms.step / whole,
+    return {
+        "step": both.step / whole,
         "along": gamma * float((mean - w) @ w) / whole**2,
-        "pull": terms.shrink / whole,
+        "pull": both.shrink / whole,
     }
-    return {**lengths, **temperature(now)}
 
 
 def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:

@@ -1,0 +1,124 @@
+"""Chapter 4's temperature, and what its observers see of a round."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import fedlab_core as fl
+from fedlab_book.bench import Bench, Comparison
+from fedlab_book.chapters.shrinking import gains, heart, knob, temper
+from fedlab_core.methods.fedlaw import shrunk
+from tests.figure_cases import drawn, made
+
+
+def factor(
+    alike: float,
+    uneven: float,
+    first: float = 1.3,
+    decayed: float = 0.98,
+    steps: tuple[float, float] = (0.08, 0.05),
+    back: float = 0.9,
+) -> Comparison:
+    """Factors of GWS, its steps, and what of them gives `back` the shrinking of .04."""
+    seen: dict[tuple[str, str], dict[str, list]] = {}
+    for where, end, step in zip(gains.PLACES, (alike, uneven), steps, strict=True):
+        seen[where, "GWS"] = {
+            "gamma": [first, end, end],
+            "temper": [first**3, end**3, end],
+            "step": [0.5, step, step],
+            "along": [0.5, 0.04 * back, 0.04 * back],
+            "pull": [0.5, 0.04, 0.04],
+        }
+    seen["alike", "both"] = {"gamma": [first, decayed, decayed]}
+    return made(seen, last=2)
+
+
+def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
+    paper = {temper.NEARER[1]: [0.006]}
+    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", "both", paper)
+    assert said["holds"] and said["rows"][-1].printed == [0.006]
+    assert [r.values[0] for r in said["rows"][-2:]] == pytest.approx([0.05, 0.08])
+    assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
+    wrong = (
+        factor(0.95, 0.9),
+        factor(1.1, 0.95),
+        factor(0.9, 1.05),
+        factor(0.9, 0.95, 0.98),
+        factor(0.9, 0.95, decayed=0.9),
+        factor(0.9, 0.95, decayed=1.1),
+        factor(0.9, 0.95, steps=(0.05, 0.08)),
+        factor(0.9, 0.95, back=0.5),
+        factor(0.9, 0.95, back=1.1),
+    )
+    for planted in wrong:
+        assert not temper.closer_to_one(planted, "GWS", "both", {})["holds"]
+
+
+def test_the_two_terms_of_a_round_stand_beside_each_other():
+    frame = temper.balance(factor(0.9, 0.95), "GWS").map(lambda v: v.split()[0])
+    assert frame.loc["alike"].tolist() == ["8.0", "3.6", "4.0", "2.0"]
+    assert frame.loc["uneven minus alike"].tolist() == ["-3.0", "+0.0", "+0.0", "-0.8"]
+
+
+def test_a_temperature_is_compared_by_its_root():
+    found = factor(0.9, 0.9)
+    off = 0.9 ** (1 / 3) - 0.9  # of every third round; the others are cubes
+    assert temper.apart(found, "GWS", 3) == pytest.approx(off / 3)
+    alt = drawn(temper.learned(found, "GWS", 3, 1.308))
+    assert "alike: 1.30 in round 1, 0.900 at the end" in alt and "reach 1.31" in alt
+
+
+def test_the_temperature_is_the_best_factor_for_the_outputs():
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
+    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
+    seen = knob.arrived(world, fl.fedavg(fl.Training(lr=0.2, epochs=3)), 3, 7)
+    state = {n: v[None] for n, v in seen["begin"].items()}
+    server = SimpleNamespace(metrics={"gamma": torch.tensor(1.0)})
+    now: Any = SimpleNamespace(world=world, servers=[server], after=state)
+    best = temper.temperature(now)["temper"]
+    assert world.proxy is not None
+    x, y = world.proxy
+    out = torch.func.functional_call(world.model, seen["begin"], (x,))
+    losses = {
+        s: float(F.cross_entropy(s * out, y)) for s in (best / 1.1, best, 1.1 * best)
+    }
+    assert min(losses, key=lambda s: losses[s]) == best
+    server.metrics = {}
+    assert np.isnan(temper.temperature(now)["temper"])
+
+
+def test_a_step_and_what_the_average_has_learned_are_seen():
+    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
+    world = bench.place("dirichlet", clients=4, alpha=1.0)(7)
+    train = fl.Training(lr=0.2, epochs=2)
+
+    def look(now: Any) -> dict:
+        return heart.all_seen(now) | heart.seen(now)
+
+    for method, gamma in ((fl.fedavg(train), 1.0), (shrunk(train, gamma=0.5), 0.5)):
+        how: dict[str, Any] = {"seed": 7, "observe": look, "progress": False}
+        history = fl.federate(world, method, 2, **how)
+        seen, came = history.rows[-1], knob.arrived(world, method, 2, 7)
+        model = {n: v[0] for n, v in history.states.items()}
+        plain = {n: v / gamma for n, v in model.items()}
+        before = torch.cat([v.flatten() for v in came["begin"].values()])
+        step = gamma * (torch.cat([v.flatten() for v in plain.values()]) - before)
+        length = float(before.norm())
+        assert seen["step"] == pytest.approx(float(step.norm()) / length, rel=1e-3)
+        along = float(step @ before) / length**2
+        assert seen["along"] == pytest.approx(along, abs=1e-4)
+        assert seen["pull"] == pytest.approx(1 - gamma)
+        out = torch.func.functional_call(world.model, model, (world.x,))
+        hit = float((out.argmax(1) == world.y).float().mean())
+        assert seen["own"] == pytest.approx(hit)
+        own, whole = (
+            torch.func.functional_call(world.model, w, (world.x_test,)).argmax(1)
+            for w in (model, plain)
+        )
+        more = float((own == world.y_test).sum() - (whole == world.y_test).sum())
+        if gamma != 1:
+            assert seen["at_once"] == pytest.approx(100 * more / 60, abs=1e-4)
