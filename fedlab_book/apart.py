@@ -6,11 +6,11 @@ one thread each are sooner through many runs than one of two threads.
 
 import multiprocessing
 import os
-import pickle
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -28,7 +28,28 @@ def run_apart(runs: Sequence[fl.Run]) -> list[fl.History]:
     """
     if any(run.world.x.is_cuda for run in runs):
         return fl.run_all(runs)
-    return spread(fl.run_all, runs)
+    return [
+        replace(history, states={n: torch.from_numpy(v) for n, v in model.items()})
+        for history, model in spread(_played, runs)
+    ]
+
+
+def _played(runs: Sequence[fl.Run]) -> list[tuple[fl.History, dict[str, Any]]]:
+    return [(replace(h, states={}), arrays(h.states)) for h in fl.run_all(runs)]
+
+
+def arrays(value: Any) -> Any:
+    """The same with arrays for tensors, in dicts, lists and tuples, too.
+
+    Between processes a tensor is memory that they share, and that one's end takes.
+    """
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
+    if isinstance(value, dict):
+        return {name: arrays(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(arrays(v) for v in value)
+    return value
 
 
 def spread(
@@ -37,7 +58,8 @@ def spread(
     """What `work` makes of all items, a part of them in a process for each thread.
 
     One process does it all where there is one thread, or where a system cannot fork
-    one. What the work leaves behind elsewhere than in its answer is lost.
+    one. What the work leaves behind elsewhere than in its answer is lost, and that has
+    to be without tensors: see `arrays`.
     """
     many = min(torch.get_num_threads(), len(items) // 2)
     if sys.platform != "linux" or many < 2:
@@ -73,13 +95,12 @@ def _do(work: Callable, items: Sequence, there: Connection) -> None:
         answer = work(items)
     except Exception as fault:
         answer = fault
-    # Pickled here: the pipe itself would send tensors as memory that ends with this.
-    there.send_bytes(pickle.dumps(answer))
+    there.send(answer)
 
 
 def _received(here: Connection) -> list:
     try:
-        came = pickle.loads(here.recv_bytes())
+        came = here.recv()
     except EOFError:
         raise RuntimeError("a process at work ended without an answer") from None
     if isinstance(came, Exception):

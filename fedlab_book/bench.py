@@ -20,7 +20,7 @@ import pandas as pd
 from torch import nn
 
 import fedlab_core as fl
-from fedlab_book.apart import run_apart, spread
+from fedlab_book.apart import arrays, run_apart, spread
 from fedlab_core import tree
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
@@ -138,11 +138,14 @@ class Bench:
     def each(
         self, made: Callable[[int], Any], seeds: Sequence[int] | None = None
     ) -> list[Any]:
-        """What a function makes of every seed; with `apart`, on every core."""
+        """What a function makes of every seed; with `apart`, on every core.
+
+        Tensors in what it makes, or in lists, tuples and dicts of it, become arrays.
+        """
         on = self.seeds if seeds is None else seeds
 
         def part(some: Sequence[int]) -> list[Any]:
-            return [made(seed) for seed in some]
+            return [arrays(made(seed)) for seed in some]
 
         return spread(part, on) if self.apart and self.device == "cpu" else part(on)
 

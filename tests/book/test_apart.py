@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -78,11 +79,15 @@ def test_a_bench_that_plays_apart_compares_the_same(two_threads):
 
 
 def test_a_bench_asks_a_function_of_every_seed_in_order(two_threads):
-    def made(seed: int) -> tuple[int, torch.Tensor]:
-        return os.getpid(), torch.full((2,), float(seed))
+    def made(seed: int) -> dict:
+        held = (torch.full((2,), float(seed)), [torch.zeros(1)], "word")
+        return {"who": os.getpid(), "held": held}
 
     bench = Bench(seeds=range(5))
     alone, spread = bench.each(made), replace(bench, apart=True).each(made)
-    assert [t.tolist() for _, t in spread] == [t.tolist() for _, t in alone]
-    assert [len({pid for pid, _ in found}) for found in (alone, spread)] == [1, 2]
+    for found, many in ((alone, 1), (spread, 2)):
+        assert [one["held"][0].tolist() for one in found] == [[s, s] for s in range(5)]
+        assert isinstance(found[4]["held"][1][0], np.ndarray)
+        assert found[4]["held"][2] == "word"
+        assert len({one["who"] for one in found}) == many
     assert len(replace(bench, apart=True).each(made, [3])) == 1

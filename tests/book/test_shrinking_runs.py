@@ -11,7 +11,8 @@ from tests.figure_cases import SEEDS, drawn, made
 
 FIXED, DECAY, HALF, LEARNED = gains.CAUSES
 ONCE, BOTH, ELEVENTH = gains.ONCE, gains.BOTH, gains.ELEVENTH
-OTHERS = [ONCE, BOTH, ELEVENTH, gains.BEGUN, gains.WAITING, gains.STRETCHED]
+STRETCHED = gains.STRETCHED
+OTHERS = [ONCE, BOTH, ELEVENTH, gains.BEGUN, gains.WAITING, STRETCHED]
 ARMS = [*gains.CAUSES, *OTHERS, "FedAvg", "FedLAW", "Server-FT"]
 
 
@@ -20,6 +21,7 @@ def ended(
     uneven: dict[str, float],
     own: float = 1.0,
     given_up: tuple[float, float] = (5.0, 15.0),
+    learned: float = 4.0,
     decayed: float = 5.0,
     at_once: float = 0.0,
     step: float = 0.1,
@@ -28,12 +30,13 @@ def ended(
 
     FedAvg is right on this part of its clients' `own` samples; a fixed factor has
     `given_up` so many points of it where clients are alike, and where they are not,
-    and what else gains, where it is `decayed`, so many everywhere.
+    as the `learned` one has, and what is `decayed`, everywhere. Steps are `step` long,
+    and the shrinking .07.
     """
     seen = {}
     places = (("alike", alike, given_up[0]), ("uneven", uneven, given_up[1]))
     for where, more, less in places:
-        lost = {FIXED: less, **dict.fromkeys((DECAY, HALF, ONCE, LEARNED), decayed)}
+        lost = {FIXED: less, LEARNED: learned, DECAY: decayed, HALF: decayed}
         for arm in ARMS:
             seen[where, arm] = {
                 "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
@@ -69,40 +72,37 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     assert said["note"] == "FedAvg itself: 50.1 % (alike), 50.1 % (uneven)."
     for planted in (ended({}, {"γ = 0.93": -2}), ended({"γ = 0.93": 1}, {})):
         assert not gains.helps_and_hurts(planted, paper)["holds"]
-    alt = drawn(gains.by_place(found, "γ = 0.93"))
-    assert "uneven, γ = 0.93: -2.0 ± 0.0" in alt
+    alt = drawn(gains.sweep(found, [0.93, 1.03]))
+    assert "alike: 0.93: +1.0 ± 0.0, 1: +0.0 ± 0.0, 1.03: +0.0 ± 0.0" in alt
+    assert "uneven: 0.93: -2.0 ± 0.0" in alt
 
 
-def test_with_one_epoch_the_factor_has_to_hurt_and_another_to_help():
-    def quick(step: float, arms: dict[str, float]) -> Comparison:
-        return ended(arms, {}, step=step)
+def test_each_of_two_factors_has_to_gain_with_as_many_epochs_and_to_lose():
+    up, down = {FIXED: 1.0, STRETCHED: -1.0}, {FIXED: -20.0, STRETCHED: 2.0}
 
-    arms, five = {FIXED: -20.0, gains.STRETCHED: 2.0}, ended({}, {}, step=0.14)
-    said = gains.one_epoch(quick(0.02, arms), five)
-    assert said["holds"] and said["note"].startswith("FedAvg itself: 50.1 %.")
-    assert said["note"].endswith("by round: 0.3 to 0.3; with five epochs, 2.0 to 2.0.")
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([-20, 2])
-    for planted in ({FIXED: -20.0}, {gains.STRETCHED: 2.0}):
-        assert not gains.one_epoch(quick(0.02, planted), five)["holds"]
-    assert not gains.one_epoch(quick(0.08, arms), five)["holds"]
-    assert not gains.one_epoch(quick(0.02, arms), ended({}, {}, step=0.02))["holds"]
+    def said(quick: dict, found: dict, step: float = 0.02, long: float = 0.14):
+        runs = ended(quick, {}, step=step), ended(found, {}, step=long)
+        return gains.one_epoch(*runs)
+
+    right = said(down, up)
+    assert right["holds"] and "one epoch: 50.1 %." in right["note"]
+    assert right["note"].endswith("0.3 to 0.3 with one epoch, 2.0 to 2.0 with five.")
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([-20, 2, 1, -1])
+    assert right["rows"][3].name == "γ = 1.03, five epochs"
+    for arm in (FIXED, STRETCHED):
+        assert not said(down | {arm: 0.0}, up)["holds"]
+        assert not said(down, up | {arm: 0.0})["holds"]
+    assert not said(down, up, step=0.08)["holds"]
+    assert not said(down, up, long=0.02)["holds"]
 
 
 def test_begun_as_learned_has_to_gain_and_to_be_as_good():
     arms = {gains.BEGUN: 2.0, FIXED: 1.0, gains.WAITING: 1.5, LEARNED: 2.0}
-    quick = ended({LEARNED: 1.5}, {})
-    said = gains.begun(ended(arms, {}), quick)
+    said = gains.begun(ended(arms, {}))
     assert said["holds"]
-    by_hand = [2, 1, 0.5, 0, 1.5, 0.5]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
-    for planted in (
-        {gains.BEGUN: 0.0},
-        {FIXED: 2.0},
-        {gains.WAITING: 2.0},
-        {LEARNED: 1.0},
-    ):
-        assert not gains.begun(ended(arms | planted, {}), quick)["holds"]
-    assert not gains.begun(ended(arms, {}), ended({}, {}))["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0.5, 0, 0.5])
+    for planted in ({gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
+        assert not gains.begun(ended(arms | planted, {}))["holds"]
 
 
 def test_the_guess_that_is_right_is_the_runs():
@@ -140,14 +140,15 @@ def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
     found = ended(best, worst)
     said = heart.by_heart(found)
     assert said["holds"]
-    by_hand = [-5, -5, -5, -5, -15, -10, 0]
+    by_hand = [-5, -5, -5, -4, -15, -10, 1]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     planted: list[Comparison] = [
         ended({}, worst),
         ended(best | {DECAY: 0.0}, worst),
         ended(best | {HALF: 0.0}, worst),
         ended(best | {LEARNED: 1.0}, worst),
-        ended(best, worst, decayed=6.0),
+        ended(best, worst, learned=5.0),
+        ended(best, worst, learned=0.0),
         ended(best, {}),
         ended(best, worst, given_up=(0.0, 15.0)),
         ended(best, worst, given_up=(15.0, 15.0)),
@@ -241,15 +242,20 @@ WHO = [np.array([False, True])] * SEEDS
 
 
 def half(
-    fedlaw_: float, feddf: float = 0.0, gws: float = 0.0, alone: float = 12.0
+    fedlaw_: float,
+    feddf: float = 0.0,
+    gws: float = 0.0,
+    alone: float = 12.0,
+    shares: float | None = None,
 ) -> Comparison:
     ends = {"FedAvg": 0, "GWS": gws, "FedLAW": fedlaw_, "FedDF": feddf}
-    shares = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
+    ends["λ alone"] = fedlaw_ if shares is None else shares
+    held = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
     runs = {(wrong.CROWD, arm): more for arm, more in ends.items()}
     runs[wrong.ALONE, "FedAvg"] = alone
     return made(
         {
-            key: {"accuracy": [0.1, *[0.4 + more / 100] * 2], "shares": shares}
+            key: {"accuracy": [0.1, *[0.4 + more / 100] * 2], "shares": held}
             for key, more in runs.items()
         }
     )
@@ -263,7 +269,7 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     assert said["rows"][-1].values == pytest.approx(-2)
     assert said["note"].endswith("40.1 %; with all labels right, 50.1 %.")
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
-    for planted in (half(0.0), *rivals):
+    for planted in (half(0.0), half(10.0, shares=0.0), *rivals):
         assert not wrong.rescued(planted, paper, clean)["holds"]
 
 

@@ -76,16 +76,6 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     )
 
 
-def test_that_the_factor_turned_around_is_said_where_it_did():
-    shares = np.array([0.5, 0.5])
-
-    def by(*factors):
-        return search.turned([(1.0, gamma, shares) for gamma in factors])
-
-    assert "turns around" in by(1.0, 0.95, 1.05)
-    assert by(1.0, 1.05, 1.1) == by(1.0, 0.95, 0.9) == ""
-
-
 def test_what_a_search_ends_with_is_tested_on_new_images():
     """Two networks: all the share to the first, and a factor of two, is twice it."""
     bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))

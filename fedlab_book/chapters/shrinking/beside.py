@@ -120,10 +120,4 @@ def at_paper_scale(book: Book, paper: str, name: str) -> Beside:
     theirs = mine - base
     seeds = sorted(found.mine.keys() & found.theirs.keys())
     ours = [found.mine[s]["value"] - found.theirs[s]["value"] for s in seeds]
-    return Beside(
-        f"{claim.sentence}, at the paper's scale",
-        [theirs],
-        np.array(ours),
-        claim.sign,
-        found.word,
-    )
+    return Beside(claim.sentence, [theirs], np.array(ours), claim.sign, found.word)

@@ -53,14 +53,24 @@ def right(found: Comparison) -> str:
 
 
 @styled
-def by_place(found: Comparison, arm: str) -> tuple[Figure, str]:
-    """A panel a place: the arm's lead over FedAvg by round."""
-    fig, axes = canvas(520, 300, ncols=len(PLACES), sharey=True)
-    for ax, where in zip(axes, PLACES, strict=True):
-        _lead(ax, found, arm, where)
-        ax.set(title=f"clinics {where}", xlabel="round")
-    axes[0].set_ylabel(UNIT)
-    return fig, _told(found, [arm], PLACES)
+def sweep(found: Comparison, factors: Sequence[float]) -> tuple[Figure, str]:
+    """A line a place: the gain by the fixed factor, one of which is none."""
+    fig, ax = canvas(520, 320)
+    at, told = sorted([*factors, 1.0]), []
+    looks = (("blue", "-"), ("red", "--"))
+    for where, (colour, dash) in zip(PLACES, looks, strict=True):
+        arms = ["FedAvg" if g == 1 else f"γ = {g}" for g in at]
+        each = [found.gain(arm, where=where) for arm in arms]
+        style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
+        draw.banded(ax, np.array(at), np.array(each).T, label=where, **style)
+        ends = ", ".join(f"{g:g}: {pm(v)}" for g, v in zip(at, each, strict=True))
+        told.append(f"{where}: {ends}")
+    ax.axhline(0, color=INK, linestyle=":", linewidth=1.5)
+    ax.set(xlabel="factor γ in every round", ylabel=UNIT)
+    ax.set_xticks(at, [f"{g:g}".removeprefix("0") for g in at])
+    ax.grid(axis="y")
+    ax.legend(loc="lower right", title="clinics")
+    return fig, f"Points ahead of FedAvg by the factor. {'; '.join(told)}."
 
 
 @styled
@@ -105,20 +115,24 @@ def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
 
 
 def one_epoch(quick: Comparison, found: Comparison) -> Facts:
-    """Whether a factor that shrinks hurts the alike, and one that stretches helps.
+    """Whether two factors, among the alike, each gain with as many epochs and lose.
 
-    And whether under the first the shrinking is then longer than the step, in every
-    round, as it was not with the epochs of `found`.
+    One shrinks and the other stretches. And whether under the first the shrinking is
+    longer than the step in every round with one epoch, and shorter with five.
     """
-    rows = leads(quick, [FIXED, STRETCHED], "alike", named=False)
+    rows = [
+        replace(row, name=f"{row.name}, {epochs}")
+        for runs, epochs in ((quick, "one epoch"), (found, "five epochs"))
+        for row in leads(runs, [FIXED, STRETCHED], "alike", named=False)
+    ]
     sides = [side(row.values) for row in rows]
     short, long = (balances(one) for one in (quick, found))
     note = (
-        f"FedAvg itself: {quick.scores('FedAvg', 'alike').mean():.1f} %. Step over "
-        f"shrinking under .93, by round: {short.min():.1f} to {short.max():.1f}; with "
-        f"five epochs, {long.min():.1f} to {long.max():.1f}."
+        f"FedAvg with one epoch: {quick.scores('FedAvg', 'alike').mean():.1f} %. Step "
+        f"over shrinking under .93, by round: {short.min():.1f} to {short.max():.1f} "
+        f"with one epoch, {long.min():.1f} to {long.max():.1f} with five."
     )
-    holds = sides == [-1, 1] and short.max() < 1 < long.min()
+    holds = sides == [-1, 1, 1, -1] and short.max() < 1 < long.min()
     return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}
 
 
@@ -155,22 +169,18 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     return {"rows": rows, "holds": gained and near.near and nothing}
 
 
-def begun(found: Comparison, quick: Comparison) -> Facts:
-    """Whether a factor that begins as learned gains over others, among the alike.
+def begun(found: Comparison) -> Facts:
+    """Whether a factor that begins as learned gains over the fixed one, among alike.
 
-    Over the fixed one, and over that if it only waits; and cannot be told from the
-    learned one. And whether that gains in `quick` runs, of one epoch.
+    And cannot be told from the learned one.
     """
-    rows = [replace(r, aside=True) for r in leads(found, [BEGUN], "alike", named=False)]
-    others = ((FIXED, FIXED), (WAITING, WAITING), (GWS, "GWS"))
-    rows += [
+    rows = [
         Row(f"{BEGUN} minus {name}", found.gain(BEGUN, other, "alike"))
-        for other, name in others
+        for other, name in ((FIXED, FIXED), (WAITING, WAITING), (GWS, "GWS"))
     ]
-    rows.append(Row("GWS, one epoch", quick.gain(GWS, where="alike")))
-    holds = [side(row.values) for row in rows] == [1, 1, 1, 0, 1]
+    holds = [side(row.values) for row in rows][::2] == [1, 0]
     waited = found.gain(WAITING, FIXED, "alike")
-    rows.append(Row(f"{WAITING} minus {FIXED}", waited, aside=True))
+    rows.append(Row(f"{WAITING} minus {FIXED}", waited))
     return {"rows": rows, "holds": holds}
 
 
@@ -221,7 +231,7 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
         )
         rows += [
             replace(tuned, aside=where == "uneven"),
-            more,
+            replace(more, aside=where == "alike"),
             law,
             replace(better, paper=less, aside=True),
             joined,

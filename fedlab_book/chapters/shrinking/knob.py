@@ -52,7 +52,7 @@ class Turned:
     ) -> "Turned":
         """A round from `begin` to the clients' `models`, weighed by `shares`.
 
-        Without an `image`, the first that the average is right about, half sure.
+        Without an `image`, one that the average is right about, half sure.
         """
         if world.proxy is None:
             raise InputError("the world has no proxy set: give the bench one")
@@ -139,10 +139,16 @@ def arrived(world: World, method: Method, number: int, seed: int) -> dict[str, A
 
 
 def _half_sure(sure: list[np.ndarray], world: World) -> int:
-    """The first test image that is said right with a probability of .5 to .8."""
+    """A test image that is said right with a probability of .5 to .8.
+
+    Of these, the one that is most like the mean of its class.
+    """
     plain, truth = sure[GAMMAS.index(1.0)], world.y_test.cpu().numpy()
     right = (plain.argmax(1) == truth) & (plain.max(1) > 0.5) & (plain.max(1) < 0.8)
-    return int(np.flatnonzero(right)[0])
+    pixels = world.x_test.flatten(1).cpu().numpy()
+    means = np.stack([pixels[truth == c].mean(0) for c in range(len(world.classes))])
+    far = np.linalg.norm(pixels - means[truth], axis=1)
+    return int(np.where(right, far, np.inf).argmin())
 
 
 def _shown(pixels: Tensor) -> np.ndarray:

@@ -50,14 +50,6 @@ def one_round(path: Path) -> tuple[Figure, str]:
     return fig, alt
 
 
-def turned(path: Path) -> str:
-    """How the factor turned around, in words; nothing, if it did not."""
-    factors = [gamma for _, gamma, _ in path]
-    if not factors[1] < 1 < factors[-1]:
-        return ""
-    return "The factor turns around as the shares are learned."
-
-
 def reach(rate: float, steps: int, halve: int) -> float:
     """How far a search by full steps alone moves the logarithm of what it learns.
 
