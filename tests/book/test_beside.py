@@ -28,6 +28,6 @@ def test_the_table_in_words_counts_what_goes_otherwise():
         pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
     )
     assert told.startswith("Of 4 comparisons, 2 go the paper's way")
-    assert told.endswith("of 1 we cannot tell; 1 do not.")
+    assert told.endswith("of 1 we cannot tell; 1 are mixed, or go otherwise.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

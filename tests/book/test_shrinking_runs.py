@@ -162,21 +162,24 @@ def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
 
 
 def test_the_same_images_are_compared_with_other_uses_of_them():
-    best, more = {"FedLAW": 2.0, LEARNED: 2.0, ELEVENTH: 1.0}, {ELEVENTH: 1.0}
+    best = {"FedLAW": 2.0, LEARNED: 2.0, ELEVENTH: 1.0, "Server-FT": -1.0}
+    more = {ELEVENTH: 1.0}
     said = gains.same_images(ended(best, more), PRINTED)
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
     assert by_name["FedLAW minus Server-FT, alike"].printed == [3.0]
     assert by_name["FedLAW minus Server-FT, uneven"].values == pytest.approx(0)
-    assert by_name["FedLAW minus that clinic, uneven"].values == pytest.approx(-1)
+    assert by_name["FedLAW minus the eleventh, uneven"].values == pytest.approx(-1)
     assert said["note"].endswith("with GWS at +0.0, FedLAW is at +0.0.")
     planted: list[tuple[dict, dict]] = [
         ({}, more),
         (best, {}),
-        (best, best),
+        (best, more | {"FedLAW": 1.0, LEARNED: 1.0}),
+        (best, more | {LEARNED: 1.0}),
         (best | {LEARNED: 0.0}, more),
-        (best | {"Server-FT": 3.0}, more),
+        (best | {"Server-FT": 0.0}, more),
         (best | {ELEVENTH: 3.0}, more),
+        (best | {ELEVENTH: 0.0}, more),
     ]
     for alike, uneven in planted:
         assert not gains.same_images(ended(alike, uneven), PRINTED)["holds"]
@@ -306,9 +309,10 @@ def test_claims_stand_beside_the_papers():
     bad = half(10.0)
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     table = beside.claims(found, bad, PRINTED, opened())
-    printed = ["+4.0", "+1.5, -2.0", "+5.0"]
-    rest = ["+3.0", "+1.0", "+4.0", "+2.5", "+5.5", "+0.5"]
+    printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)"]
+    rest = ["+1.0", "+4.0", "+2.5", "+5.5", "+0.5"]
     assert table["paper"].tolist()[:-2] == [*printed, *rest]
     same = "same direction"
-    told = [same, same, *["undecided"] * 5, same, "it falls behind"]
+    mixed, behind = "a loss; theirs mixed", "it falls behind"
+    told = [same, mixed, *["undecided"] * 5, same, behind]
     assert table["can we tell?"].tolist()[:-2] == told

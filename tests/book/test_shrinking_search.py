@@ -49,24 +49,25 @@ def test_the_least_share_is_that_of_adam_where_the_slope_stays():
 
 WAYS = {"ten steps": [path(0.5, 0.19)] * SEEDS, "800 steps": [path(0.5, 0.04)] * SEEDS}
 RIGHT = {"ten steps": [35.0] * 3, "800 steps": [36.0] * 3}
+MANY = {"steps": 800, "rates": (0.5, 0.01), "halve": 160}
 
 
 def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert search.held_by(WAYS["ten steps"][0], WHO[0]).tolist() == [50, 19]
-    said = search.stopped_short(WAYS, WHO, 17.0, RIGHT)
+    said = search.stopped_short(WAYS, WHO, 17.0, RIGHT, MANY)
     assert said["holds"]
     assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 4 - 19, 36 - 35])
     for way, end in (("ten steps", 0.3), ("800 steps", 0.2)):
         planted = WAYS | {way: [path(0.5, end)] * SEEDS}
-        assert not search.stopped_short(planted, WHO, 17.0, RIGHT)["holds"]
+        assert not search.stopped_short(planted, WHO, 17.0, RIGHT, MANY)["holds"]
     level = dict.fromkeys(RIGHT, [35.0] * SEEDS)
-    assert not search.stopped_short(WAYS, WHO, 17.0, level)["holds"]
+    assert not search.stopped_short(WAYS, WHO, 17.0, level, MANY)["holds"]
     alt = drawn(search.long_searches(WAYS, WHO, 17.0))
     assert "ten steps: 19.0; 800 steps: 4.0" in alt and "leave 17.0" in alt
     last = WAYS["800 steps"]
     assert "keeps 4.0 ± 0.0 %" in search.after_search(last, WHO)
-    below = search.told(last, WHO, 0.81, 800, (0.5, 0.01), 160)
-    assert "S = 0.81" in below and "leave 0.2 % if all were full" in below
+    told = "After 800 steps (full ones: 0.2 %) the wrong half keeps 4.0 ± 0.0 %"
+    assert said["note"].startswith(told)
     seeds = [{"short": (path(0.5), 30.0)}, {"short": (path(0.4), 31.0)}]
     paths, right = search.by_way(seeds)
     assert paths == {"short": [s["short"][0] for s in seeds]}

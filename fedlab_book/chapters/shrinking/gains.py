@@ -31,7 +31,7 @@ GWS, BOTH = "a learned factor (GWS)", "GWS and decay"
 BEGUN, WAITING = "begun as GWS", "waiting"  # and from round 4 on .93
 CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
 ELEVENTH = "an eleventh clinic"  # that has the server's images
-_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "that clinic", GWS: "GWS"}
+_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "Training goes on: "
     "in every round the clinics learn anew.",
@@ -212,11 +212,11 @@ def joined(place: Place) -> Place:
 
 
 def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
-    """Whether FedLAW gains among the alike, and over training on the same images.
+    """Whether FedLAW gains among the alike, over a client more with the same images.
 
-    The server may train on them, or an eleventh client. And whether among the uneven
-    that client gains, FedLAW cannot be told to, nor in either which is ahead, it or a
-    factor alone. `paper` has gains as `beside.printed` reads them.
+    And that gains, too, but a server loses that trains on them. And whether among the
+    uneven that client gains, FedLAW cannot be told to, nor in either which is ahead, it
+    or a factor alone. `paper` has gains as `beside.printed` reads them.
     """
     rows, sides = [], {}
     for where in PLACES:
@@ -237,9 +237,9 @@ def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> 
             joined,
             replace(shares, aside=True),
         ]
-        sides[where] = [side(row.values) for row in rows[-5:]]
-    alike = sides["alike"][1:] == [1, 1, 1, 0]
-    uneven = sides["uneven"][:2] == [1, 0] and sides["uneven"][4] == 0
+        sides[where] = [side(row.values) for row in rows[-6:]]
+    alike = sides["alike"] == [-1, 1, 1, 1, 1, 0]
+    uneven = sides["uneven"][1:3] == [1, 0] and sides["uneven"][5] == 0
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     worst = int(alone.argmin())
     note = (

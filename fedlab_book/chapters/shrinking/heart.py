@@ -10,7 +10,15 @@ from torch import Tensor
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking import temper
-from fedlab_book.chapters.shrinking.gains import CAUSES, FIXED, GWS, PLACES, Facts
+from fedlab_book.chapters.shrinking.gains import (
+    CAUSES,
+    DECAY,
+    FIXED,
+    GWS,
+    HALF,
+    PLACES,
+    Facts,
+)
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
@@ -19,7 +27,7 @@ from fedlab_core.rounds.history import Round
 from fedlab_core.rounds.worlds import World
 
 _KINDS = {"own": "--", "accuracy": "-"}  # the clients' samples, and new ones
-_UNIT = "own images, points"
+_UNIT, _WORDS = "own images, points", ("more", "fewer")
 _ALL = 99.0  # percent of them that "nearly all" asks for
 
 
@@ -101,14 +109,15 @@ def by_heart(found: Comparison) -> Facts:
     lost = {arm: _ahead(found, arm, "alike") for arm in CAUSES}
     uneven = _ahead(found, FIXED, "uneven")
     rows = [
-        Row(f"{name}, alike", values)
-        for name, values in zip(names, lost.values(), strict=True)
+        Row(f"{name}, alike", values, words=_WORDS, aside=arm in (DECAY, HALF))
+        for name, (arm, values) in zip(names, lost.items(), strict=True)
     ]
-    rows.append(Row(f"{FIXED}, uneven", uneven))
-    rows.append(Row("uneven minus alike", uneven - lost[FIXED], aside=True))
+    rows.append(Row(f"{FIXED}, uneven", uneven, words=_WORDS))
+    apart = uneven - lost[FIXED]
+    rows.append(Row("uneven minus alike", apart, words=_WORDS, aside=True))
     fewer = all(side(row.values) == -1 for row in rows)
     less = lost[GWS] - lost[FIXED]
-    rows.append(Row(f"GWS minus {FIXED}, alike", less))
+    rows.append(Row(f"GWS minus {FIXED}, alike", less, words=_WORDS))
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in CAUSES)
     new = more and side(found.gain(FIXED, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL

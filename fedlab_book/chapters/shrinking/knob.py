@@ -146,9 +146,11 @@ def _half_sure(sure: list[np.ndarray], world: World) -> int:
     plain, truth = sure[GAMMAS.index(1.0)], world.y_test.cpu().numpy()
     right = (plain.argmax(1) == truth) & (plain.max(1) > 0.5) & (plain.max(1) < 0.8)
     pixels = world.x_test.flatten(1).cpu().numpy()
+    pixels = pixels - pixels.mean(axis=0)
     means = np.stack([pixels[truth == c].mean(0) for c in range(len(world.classes))])
-    far = np.linalg.norm(pixels - means[truth], axis=1)
-    return int(np.where(right, far, np.inf).argmin())
+    like = (pixels * means[truth]).sum(axis=1) / np.linalg.norm(pixels, axis=1)
+    like = like / np.linalg.norm(means, axis=1)[truth]
+    return int(np.where(right, like, -np.inf).argmax())
 
 
 def _shown(pixels: Tensor) -> np.ndarray:
@@ -183,7 +185,7 @@ def _bars(ax: Axes, turned: Turned, at: int) -> None:
     colours = [PALETTE["green"] if r else PALETTE["sky"] for r in right]
     ax.bar(turned.classes, 100 * turned.sure[at], color=colours)
     ax.set(ylim=(0, 100), title="one image: how sure (%)")
-    inset = ax.inset_axes((0.04, 0.56, 0.36, 0.42))
+    inset = ax.inset_axes((0.62, 0.5, 0.36, 0.48))
     inset.imshow(turned.image, cmap="gray_r", interpolation="nearest")
     inset.set(xticks=[], yticks=[])
     ax.set_xlabel(f"class; right: {turned.classes[turned.truth]}")
@@ -222,4 +224,4 @@ def _arrows(ax: Axes, turned: Turned, at: int) -> None:
     ax.set(xlim=(low - room, high + room), ylim=(-2 * room, ends[1][1] + 2 * room))
     ax.set_aspect("equal")
     ax.set_xlabel("along w; blue: step γg, red: shrinking")
-    ax.set_yticks([])
+    ax.set(ylabel="across w", yticks=[])

@@ -131,26 +131,6 @@ def after_search(path: Sequence[Path], wrong: Sequence[np.ndarray]) -> str:
     )
 
 
-def told(
-    path: Sequence[Path],
-    wrong: Sequence[np.ndarray],
-    far: float,
-    steps: int,
-    rates: tuple[float, float],
-    halve: int,
-) -> str:
-    """What stands below their picture: ten full steps, which go so `far`, and many.
-
-    `steps`, the `rates` of the factor and the shares, and `halve` are of the many.
-    """
-    full = least_share(reach(rates[1], steps, halve))
-    return (
-        "One round's search, mean over seeds. Dotted: what ten full steps leave, "
-        f"S = {far:.2f}. After {steps}, which would leave {full:.1f} % if all were "
-        f"full, {after_search(path, wrong)}."
-    )
-
-
 def by_way(seeds: Sequence[Mapping[str, tuple[Path, float]]]) -> tuple[dict, dict]:
     """The paths, and what they end right about, of each way to search: one a seed."""
     paths = {way: [one[way][0] for one in seeds] for way in seeds[0]}
@@ -163,12 +143,20 @@ def stopped_short(
     wrong: Sequence[np.ndarray],
     full: float,
     right: Mapping[str, Sequence[float]],
+    many: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Whether ten steps leave more than `full` ones, and many steps far less.
 
-    And whether their average is then `right` about more test images.
+    And whether their average is then `right` about more test images. `many` are the
+    steps, rates and halving of the long search.
     """
-    ten, many = (
+    least = least_share(reach(many["rates"][1], many["steps"], many["halve"]))
+    last = list(paths.values())[-1]
+    note = (
+        f"After {many['steps']} steps (full ones: {least:.1f} %) "
+        f"{after_search(last, wrong)}."
+    )
+    ten, kept = (
         np.array([held_by(p, w)[-1] for p, w in zip(each, wrong, strict=True)])
         for each in paths.values()
     )
@@ -176,9 +164,9 @@ def stopped_short(
     words = ("more", "less")
     rows = [
         Row("ten steps minus ten full ones", ten - full, words=words, aside=True),
-        Row("their share: 800 steps minus ten", many - ten, words=words),
+        Row("their share: 800 steps minus ten", kept - ten, words=words),
         Row("accuracy: 800 steps minus ten", long - short),
     ]
-    near, far = np.mean(ten - full) < _NEAR, many.mean() < _NEAR
+    near, far = np.mean(ten - full) < _NEAR, kept.mean() < _NEAR
     holds = near and far and [side(row.values) for row in rows] == [1, -1, 1]
-    return {"rows": rows, "holds": bool(holds)}
+    return {"rows": rows, "holds": bool(holds), "note": note}
