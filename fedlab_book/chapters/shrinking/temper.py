@@ -79,7 +79,7 @@ def learned(
     right.set(title="γ by the best s", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
     named = left.get_legend_handles_labels()  # the right panel has room for the names
-    right.legend(*named, loc="upper left", bbox_to_anchor=(-0.04, 1.04), fontsize=10)
+    right.legend(*named, loc="upper left", bbox_to_anchor=(-0.04, 1.04))
     for ax in (left, right):
         ax.grid(axis="y")
     off = apart(found, arm, layers)
