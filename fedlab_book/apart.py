@@ -44,7 +44,7 @@ def arrays(value: Any) -> Any:
     Between processes a tensor is memory that they share, and that one's end takes.
     """
     if isinstance(value, torch.Tensor):
-        return value.numpy()
+        return value.detach().cpu().numpy()
     if isinstance(value, dict):
         return {name: arrays(v) for name, v in value.items()}
     if isinstance(value, list | tuple):

@@ -80,7 +80,11 @@ def test_a_bench_that_plays_apart_compares_the_same(two_threads):
 
 def test_a_bench_asks_a_function_of_every_seed_in_order(two_threads):
     def made(seed: int) -> dict:
-        held = (torch.full((2,), float(seed)), [torch.zeros(1)], "word")
+        held = (
+            torch.full((2,), float(seed)),
+            [torch.zeros(1).requires_grad_()],
+            "word",
+        )
         return {"who": os.getpid(), "held": held}
 
     bench = Bench(seeds=range(5))

@@ -101,7 +101,9 @@ def test_begun_as_learned_has_to_gain_and_to_be_as_good():
     said = gains.begun(ended(arms, {}))
     assert said["holds"]
     assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0.5, 0, 0.5])
-    for planted in ({gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
+    wrong = [{gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}]
+    wrong += [{gains.WAITING: 2.0}, {gains.WAITING: 1.0}]
+    for planted in wrong:
         assert not gains.begun(ended(arms | planted, {}))["holds"]
 
 

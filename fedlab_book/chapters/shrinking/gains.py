@@ -172,16 +172,16 @@ def causes(found: Comparison, paper: Printed) -> Facts:
 def begun(found: Comparison) -> Facts:
     """Whether a factor that begins as learned gains over the fixed one, among alike.
 
-    And cannot be told from the learned one.
+    And over one that waits, which gains, too; and cannot be told from the learned one.
     """
+    pairs = ((BEGUN, FIXED), (BEGUN, WAITING), (BEGUN, GWS), (WAITING, FIXED))
+    short = {GWS: "GWS"}
     rows = [
-        Row(f"{BEGUN} minus {name}", found.gain(BEGUN, other, "alike"))
-        for other, name in ((FIXED, FIXED), (WAITING, WAITING), (GWS, "GWS"))
+        Row(f"{arm} minus {short.get(over, over)}", found.gain(arm, over, "alike"))
+        for arm, over in pairs
     ]
-    holds = [side(row.values) for row in rows][::2] == [1, 0]
-    waited = found.gain(WAITING, FIXED, "alike")
-    rows.append(Row(f"{WAITING} minus {FIXED}", waited))
-    return {"rows": rows, "holds": holds}
+    sides = [side(row.values) for row in rows]
+    return {"rows": rows, "holds": sides == [1, 1, 0, 1]}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
