@@ -1,19 +1,28 @@
 """Chapter 4's findings and pictures: by hand, and red where a number is planted."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import beside, gains, heart, wrong
-from fedlab_ledger.book import opened
+from fedlab_book.chapters.shrinking import beside, gains, heart, lengths, wrong
 from tests.figure_cases import SEEDS, drawn, made
 
 FIXED, DECAY, HALF, LEARNED = gains.CAUSES
-ONCE, BOTH, ELEVENTH = gains.ONCE, gains.BOTH, gains.ELEVENTH
-STRETCHED = gains.STRETCHED
-OTHERS = [ONCE, BOTH, ELEVENTH, gains.BEGUN, gains.WAITING, STRETCHED]
-ARMS = [*gains.CAUSES, *OTHERS, "FedAvg", "FedLAW", "Server-FT"]
+ONCE, ELEVENTH, SPREAD = gains.ONCE, gains.ELEVENTH, lengths.SPREAD
+OTHERS = [
+    ONCE,
+    ELEVENTH,
+    SPREAD,
+    "γ = 1.03",
+    gains.BEGUN,
+    "FedAvg",
+    "FedLAW",
+    "Server-FT",
+]
+ARMS = [*gains.CAUSES, *OTHERS]
 
 
 def ended(
@@ -24,14 +33,16 @@ def ended(
     learned: float = 4.0,
     decayed: float = 5.0,
     at_once: float = 0.0,
-    step: float = 0.1,
+    length: Sequence[float] = (5, 6, 6, 6, 6, 6),
+    along: float = 0.07,
+    grown: Sequence[float] = (5, 9, 8, 7, 7, 6.5),
 ) -> Comparison:
     """All at .1, then at .5, but those named, by so many points.
 
     FedAvg is right on this part of its clients' `own` samples; a fixed factor has
     `given_up` so many points of it where clients are alike, and where they are not,
-    as the `learned` one has, and what is `decayed`, everywhere. Steps are `step` long,
-    and the shrinking .07.
+    as the `learned` one has, and what is `decayed`, everywhere. Networks are so long,
+    those of the learned factor as `grown`; `along` is what a step adds to the length.
     """
     seen = {}
     places = (("alike", alike, given_up[0]), ("uneven", uneven, given_up[1]))
@@ -42,20 +53,15 @@ def ended(
                 "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
                 "own": [0.2] + [own - lost.get(arm, 0) / 100] * 5,
                 "at_once": [at_once] * 6,
-                "step": [step] * 6,
-                "pull": [0.07] * 6,
+                "length": grown if arm == LEARNED else length,
+                "along": [along] * 6,
             }
     return made(seen)
 
 
 PRINTED = {
     ("hand", "alike"): {"γ = 0.93": [4.0]},
-    ("why", "alike"): {
-        "γ = 0.93": [4.0, 1.0],
-        DECAY: [2.0],
-        LEARNED: [5.0],
-        BOTH: [3.5],
-    },
+    ("why", "alike"): {"γ = 0.93": [4.0, 1.0], DECAY: [2.0], LEARNED: [5.0]},
     ("images", "alike"): {"Server-FT": [1.0], "FedLAW": [4.0]},
     ("images", "uneven"): {"Server-FT": [0.5], "FedLAW": [2.5]},
     ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
@@ -77,34 +83,44 @@ def test_a_fixed_factor_has_to_help_the_alike_and_to_hurt_the_uneven():
     assert "uneven: 0.93: -2.0 ± 0.0" in alt
 
 
-def test_each_of_two_factors_has_to_gain_with_as_many_epochs_and_to_lose():
-    up, down = {FIXED: 1.0, STRETCHED: -1.0}, {FIXED: -20.0, STRETCHED: 2.0}
+def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
+    up, down = {FIXED: 1.0}, {FIXED: -20.0}
+    withers = (5, 0.5, 0.5, 0.5, 0.5, 0.5)
 
-    def said(quick: dict, found: dict, step: float = 0.02, long: float = 0.14):
-        runs = ended(quick, {}, step=step), ended(found, {}, step=long)
-        return gains.one_epoch(*runs)
+    def said(quick: dict, found: dict, short=withers, long=0.07, add=0.07):
+        brief = ended(quick, {}, length=short, along=add)
+        return lengths.one_epoch(brief, ended(found, {}, along=long))
 
     right = said(down, up)
-    assert right["holds"] and "one epoch: 50.1 %." in right["note"]
-    assert right["note"].endswith("0.3 to 0.3 with one epoch, 2.0 to 2.0 with five.")
-    assert [r.values[0] for r in right["rows"]] == pytest.approx([-20, 2, 1, -1])
-    assert right["rows"][3].name == "γ = 1.03, five epochs"
-    for arm in (FIXED, STRETCHED):
-        assert not said(down | {arm: 0.0}, up)["holds"]
-        assert not said(down, up | {arm: 0.0})["holds"]
-    assert not said(down, up, step=0.08)["holds"]
-    assert not said(down, up, long=0.02)["holds"]
+    assert right["holds"] and "one epoch, 6 rounds: 50.1 %." in right["note"]
+    assert right["note"].endswith("6.0 with five epochs, 0.5 with one.")
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20, 0])
+    assert right["rows"][1].name == "γ = 0.93, one epoch"
+    planted = (
+        said(down, {}),
+        said({}, up),
+        said(down | {SPREAD: 1.0}, up),
+        said(down, up, long=0.09),  # it still grows
+        said(down, up, add=0.02),  # it still falls
+        said(down, up, short=(5, 3, 3, 3, 3, 3)),  # it is long still
+    )
+    assert not any(one["holds"] for one in planted)
+    alt = drawn(lengths.by_round(ended({}, {}), ended({}, {})))
+    assert "five epochs, FedAvg: 6.0" in alt and f"one epoch, {SPREAD}: 6.0" in alt
 
 
 def test_begun_as_learned_has_to_gain_and_to_be_as_good():
-    arms = {gains.BEGUN: 2.0, FIXED: 1.0, gains.WAITING: 1.5, LEARNED: 2.0}
-    said = gains.begun(ended(arms, {}))
+    arms = {gains.BEGUN: 2.0, FIXED: 1.0, LEARNED: 2.0}
+    said = lengths.begun(ended(arms, {}))
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0.5, 0, 0.5])
-    wrong = [{gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}]
-    wrong += [{gains.WAITING: 2.0}, {gains.WAITING: 1.0}]
-    for planted in wrong:
-        assert not gains.begun(ended(arms | planted, {}))["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0])
+    told = "9.0 when round 2 begins, 6.5 at the end; under .93 never more than 6.0."
+    assert said["note"].endswith(told)
+    for planted in ({gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
+        assert not lengths.begun(ended(arms | planted, {}))["holds"]
+    other = ((5, 5.5, 5, 5, 5, 5), (5, 6, 7, 8, 9, 6.5), (5, 9, 9, 9, 8, 8))
+    for grown in other:  # never longer; late; long in the end
+        assert not lengths.begun(ended(arms, {}, grown=grown))["holds"]
 
 
 def test_the_guess_that_is_right_is_the_runs():
@@ -113,23 +129,21 @@ def test_the_guess_that_is_right_is_the_runs():
         assert gains.right(ended({FIXED: gain}, {})) == guess
 
 
-def test_decay_has_to_come_near_and_the_learned_factor_to_gain_on_top_of_it():
-    right = {FIXED: 1.0, DECAY: 0.8, HALF: 0.5, LEARNED: 0.8, BOTH: 1.5}
+def test_decay_has_to_come_near_and_the_learned_factor_to_gain_more():
+    right = {FIXED: 1.0, DECAY: 0.8, HALF: 0.5, LEARNED: 2.0}
     found, paper = ended(right, {}), PRINTED["why", "alike"]
     said = gains.causes(found, paper)
     assert said["holds"] and said["rows"][0].printed == [4.0, 1.0]
     by_name = {row.name: row for row in said["rows"]}
-    theirs = {"GWS minus decay": [3.0], f"{BOTH} minus decay": [3.5]}
-    assert {name: by_name[name].printed for name in theirs} == theirs
+    assert by_name["GWS minus decay"].printed == [3.0]
     aside = [row.name for row in said["rows"] if row.aside]
-    assert aside == [gains.MOMENT, ONCE, "GWS minus decay", "GWS minus γ = 0.93"]
-    by_hand = {"γ = 0.93": 0.2, BOTH: 0.7, "GWS": 0}  # each beside decay
-    for name, gained in by_hand.items():
-        assert by_name[f"{name} minus decay"].values[0] == pytest.approx(gained)
+    assert aside == ["GWS minus decay", "GWS minus γ = 0.93"]
     assert by_name[gains.MOMENT].says == "within 0.2"
+    assert by_name["γ = 0.93 minus decay"].values[0] == pytest.approx(0.2)
+    assert by_name["GWS minus decay"].values[0] == pytest.approx(1.2)
     assert by_name["γ = 0.93 minus decay"].near
-    wrong = [{DECAY: 0.2}, {LEARNED: 0.0}, {FIXED: 0.0}, {DECAY: 1.6}, {BOTH: 0.8}]
-    wrong += [{HALF: 0.0}, {ONCE: 1.0}]
+    wrong = [{DECAY: 0.2}, {LEARNED: 0.9}, {FIXED: 0.0}, {DECAY: 1.6}]
+    wrong += [{HALF: 0.0}, {ONCE: 1.0}, {LEARNED: 0.8}]
     for planted in wrong:
         assert not gains.causes(ended(right | planted, {}), paper)["holds"], planted
     assert not gains.causes(ended(right, {}, at_once=-0.5), paper)["holds"]
@@ -182,6 +196,7 @@ def test_the_same_images_are_compared_with_other_uses_of_them():
         (best | {"Server-FT": 0.0}, more),
         (best | {ELEVENTH: 3.0}, more),
         (best | {ELEVENTH: 0.0}, more),
+        (best, more | {"FedLAW": -0.1, LEARNED: -0.1}),
     ]
     for alike, uneven in planted:
         assert not gains.same_images(ended(alike, uneven), PRINTED)["holds"]
@@ -301,20 +316,16 @@ def test_what_the_wrong_half_holds():
     found = half(10.0)
     assert wrong.kept(found, WHO, "FedLAW") == pytest.approx(15)  # of 20 and 10
     assert wrong.right(found, WHO, "FedLAW") == list(wrong.GUESSES)[1]
-    alt = drawn(wrong.in_round(found, WHO, "FedLAW", 2))
-    assert "holds 20 percent together" in alt and "Of 3 clinics" in alt
-    alt = drawn(wrong.in_round(found, WHO, "FedLAW", 1))
-    assert "right labels 0 have less" in alt
 
 
 def test_claims_stand_beside_the_papers():
     bad = half(10.0)
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
-    table = beside.claims(found, bad, PRINTED, opened())
+    table = beside.claims(found, bad, PRINTED)
     printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)"]
     rest = ["+1.0", "+4.0", "+2.5", "+5.5", "+0.5"]
-    assert table["paper"].tolist()[:-2] == [*printed, *rest]
+    assert table["paper"].tolist() == [*printed, *rest]
     same = "same direction"
     mixed, behind = "a loss; theirs mixed", "it falls behind"
     told = [same, mixed, *["undecided"] * 5, same, behind]
-    assert table["can we tell?"].tolist()[:-2] == told
+    assert table["can we tell?"].tolist() == told

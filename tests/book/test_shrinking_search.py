@@ -17,12 +17,12 @@ from tests.figure_cases import SEEDS, drawn
 from tools import paths
 
 CHAPTER = paths.ROOT / "notebooks" / "04_shrinking_the_average.ipynb"
-WHO = [np.array([False, True])] * SEEDS
+WHO = [np.array([False, False, True])] * SEEDS
 
 
-def path(*wrong_share: float) -> list[tuple[float, float, np.ndarray]]:
-    """Two clients, the second wrong: its share at every step."""
-    return [(2.0 - w, 0.9, np.array([1 - w, w])) for w in wrong_share]
+def path(*wrong_share: float, other: float = 0.0) -> list[tuple]:
+    """Three clients, the last wrong: its share at every step, and the second's."""
+    return [(2.0 - w, 0.9, np.array([1 - w - other, other, w])) for w in wrong_share]
 
 
 def test_the_least_share_is_what_all_steps_together_can_do():
@@ -49,7 +49,7 @@ def test_the_least_share_is_that_of_adam_where_the_slope_stays():
 
 WAYS = {"ten steps": [path(0.5, 0.19)] * SEEDS, "800 steps": [path(0.5, 0.04)] * SEEDS}
 RIGHT = {"ten steps": [35.0] * 3, "800 steps": [36.0] * 3}
-MANY = {"steps": 800, "rates": (0.5, 0.01), "halve": 160}
+MANY = {"steps": 800}
 
 
 def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
@@ -60,13 +60,16 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     for way, end in (("ten steps", 0.3), ("800 steps", 0.2)):
         planted = WAYS | {way: [path(0.5, end)] * SEEDS}
         assert not search.stopped_short(planted, WHO, 17.0, RIGHT, MANY)["holds"]
+    spared = WAYS | {"800 steps": [path(0.5, 0.04, other=0.1)] * SEEDS}
+    assert not search.stopped_short(spared, WHO, 17.0, RIGHT, MANY)["holds"]
     level = dict.fromkeys(RIGHT, [35.0] * SEEDS)
     assert not search.stopped_short(WAYS, WHO, 17.0, level, MANY)["holds"]
-    alt = drawn(search.long_searches(WAYS, WHO, 17.0))
-    assert "ten steps: 19.0; 800 steps: 4.0" in alt and "leave 17.0" in alt
+    alt = drawn(search.both_ways(WAYS, WHO, 17.0))
+    told = "ten steps: the wrong half holds 19.0 percent together, single clinics 19 to"
+    assert told in alt and "right labels 0 to 96" in alt and "half 17.0" in alt
     last = WAYS["800 steps"]
     assert "keeps 4.0 ± 0.0 %" in search.after_search(last, WHO)
-    told = "After 800 steps (full ones: 0.2 %) the wrong half keeps 4.0 ± 0.0 %"
+    told = "After 800 steps the wrong half keeps 4.0 ± 0.0 %"
     assert said["note"].startswith(told)
     seeds = [{"short": (path(0.5), 30.0)}, {"short": (path(0.4), 31.0)}]
     paths, right = search.by_way(seeds)
@@ -75,6 +78,16 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
         search.one_round(WAYS["ten steps"][0])
     )
+
+
+def test_a_search_is_told_by_where_its_factor_goes():
+    one, two = np.array([0.5, 0.5]), np.array([0.2, 0.8])
+    turns = [(2.0, 1.0, one), (1.9, 0.95, one), (1.8, 1.05, two)]
+    said = search.told(turns)
+    assert "clinic 1's share rises most, from 50 to 80 %" in said
+    assert "falls, to 0.95" in said and "ends at 1.05" in said
+    for other in ([turns[0], turns[2]], turns[:2], [*turns, (1.7, 0.9, two)]):
+        assert "too sure" not in search.told(other)
 
 
 def test_what_a_search_ends_with_is_tested_on_new_images():

@@ -19,49 +19,50 @@ def factor(
     alike: float,
     uneven: float,
     first: float = 1.3,
-    decayed: float = 0.98,
     steps: tuple[float, float] = (0.08, 0.05),
-    back: float = 0.9,
 ) -> Comparison:
-    """Factors of GWS, its steps, and what of them gives `back` the shrinking of .04."""
+    """Factors of GWS, and its steps; the shrinking is .04."""
     seen: dict[tuple[str, str], dict[str, list]] = {}
     for where, end, step in zip(gains.PLACES, (alike, uneven), steps, strict=True):
         seen[where, "GWS"] = {
             "gamma": [first, end, end],
             "temper": [first**3, end**3, end],
             "step": [0.5, step, step],
-            "along": [0.5, 0.04 * back, 0.04 * back],
             "pull": [0.5, 0.04, 0.04],
         }
-    seen["alike", "both"] = {"gamma": [first, decayed, decayed]}
     return made(seen, last=2)
 
 
 def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
-    paper = {temper.NEARER[1]: [0.006]}
-    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", "both", paper)
-    assert said["holds"] and said["rows"][-1].printed == [0.006]
-    assert [r.values[0] for r in said["rows"][-2:]] == pytest.approx([0.05, 0.08])
+    paper = {"alike, at the end": [-0.06]}
+    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", paper)
+    assert said["holds"] and said["rows"][2].printed == [-0.06]
+    assert said["rows"][-1].values[0] == pytest.approx(0.05)
     assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
     wrong = (
         factor(0.95, 0.9),
         factor(1.1, 0.95),
         factor(0.9, 1.05),
         factor(0.9, 0.95, 0.98),
-        factor(0.9, 0.95, decayed=0.9),
-        factor(0.9, 0.95, decayed=1.1),
-        factor(0.9, 0.95, steps=(0.05, 0.08)),
-        factor(0.9, 0.95, back=0.5),
-        factor(0.9, 0.95, back=1.1),
     )
     for planted in wrong:
-        assert not temper.closer_to_one(planted, "GWS", "both", {})["holds"]
+        assert not temper.closer_to_one(planted, "GWS", {})["holds"]
 
 
-def test_the_two_terms_of_a_round_stand_beside_each_other():
-    frame = temper.balance(factor(0.9, 0.95), "GWS").map(lambda v: v.split()[0])
-    assert frame.loc["alike"].tolist() == ["8.0", "3.6", "4.0", "2.0"]
-    assert frame.loc["uneven minus alike"].tolist() == ["-3.0", "+0.0", "+0.0", "-0.8"]
+def test_what_is_not_as_in_the_paper_has_to_be_so():
+    paper = {"r": [20.5]}
+    said = temper.parted(factor(0.9, 0.95, steps=(0.06, 0.05)), "GWS", paper)
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([-1])
+    assert "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven); the paper's: 20.5" in said["note"]
+    wrong = (
+        factor(0.9, 0.95, steps=(0.2, 0.05)),
+        factor(0.9, 0.95, steps=(0.06, 0.01)),
+        factor(0.9, 0.95, steps=(0.05, 0.06)),
+        factor(0.9, 0.95, 0.93, steps=(0.06, 0.05)),
+    )
+    for planted in wrong:
+        assert not temper.parted(planted, "GWS", paper)["holds"]
 
 
 def test_a_temperature_is_compared_by_its_root():
@@ -112,6 +113,7 @@ def test_a_step_and_what_the_average_has_learned_are_seen():
         along = float(step @ before) / length**2
         assert seen["along"] == pytest.approx(along, abs=1e-4)
         assert seen["pull"] == pytest.approx(1 - gamma)
+        assert seen["length"] == pytest.approx(length)
         out = torch.func.functional_call(world.model, model, (world.x,))
         hit = float((out.argmax(1) == world.y).float().mean())
         assert seen["own"] == pytest.approx(hit)

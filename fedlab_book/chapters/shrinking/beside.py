@@ -9,7 +9,6 @@ import pandas as pd
 from fedlab_book.bench import Comparison, effect, pm, verdict
 from fedlab_book.chapters.shrinking.gains import FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
-from fedlab_ledger.book import Book
 
 _KEPT = ("ahead", "it falls behind")  # of a claim that two are as good
 
@@ -50,7 +49,6 @@ def claims(
     found: Comparison,
     bad: Comparison,
     paper: Mapping[tuple[str, str], Mapping[str, Sequence[float]]],
-    book: Book,
 ) -> pd.DataFrame:
     """Those that chapter 4 ends with; `found` and `bad` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
@@ -81,17 +79,8 @@ def claims(
     imitated = paper["wrong", "alike"]["FedDF"]
     more = [mine - other for mine, other in zip(imitated, theirs, strict=True)]
     law = bad.gain("FedDF", "FedLAW", CROWD)
-    rows += [
-        Beside(
-            "FedDF keeps up with FedLAW, half wrong", more, law, word=effect(law, _KEPT)
-        ),
-        *(
-            at_paper_scale(
-                book, "fedlaw", f"table3: over FedAvg, FMNIST MLP, α={alpha}"
-            )
-            for alpha in (100, 0.1)
-        ),
-    ]
+    level = "FedDF keeps up with FedLAW, half wrong"
+    rows.append(Beside(level, more, law, word=effect(law, _KEPT)))
     return pd.DataFrame([row.row() for row in rows])
 
 
@@ -100,21 +89,9 @@ def in_words(table: pd.DataFrame) -> str:
     said = table["can we tell?"].tolist()
     met, open_ = said.count("same direction"), said.count("undecided")
     told = (
-        f"Of {len(table)} comparisons, {met} go the paper's way, clear of zero; of "
-        f"{open_} we cannot tell"
+        f"The paper's claims beside ours: of {len(table)}, {met} go its way, clear of "
+        f"zero; of {open_} we cannot tell"
     )
     others = len(table) - met - open_
     rest = f"; {others} are mixed, or go otherwise" if others else ""
     return f"{told}{rest}."
-
-
-def at_paper_scale(book: Book, paper: str, name: str) -> Beside:
-    """A claim of a headline table, and what the ledger has at the paper's scale."""
-    found = {j.claim.name: j for j in book.headline_claims(paper)}[name]
-    claim = found.claim
-    mine, base = claim.cell.paper_value, claim.beside.paper_value
-    assert mine is not None and base is not None, f"{name}: the paper prints both"
-    theirs = mine - base
-    seeds = sorted(found.mine.keys() & found.theirs.keys())
-    ours = [found.mine[s]["value"] - found.theirs[s]["value"] for s in seeds]
-    return Beside(claim.sentence, [theirs], np.array(ours), claim.sign, found.word)

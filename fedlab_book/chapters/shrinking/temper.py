@@ -1,7 +1,6 @@
 """The learned factor beside a temperature, and beside a round's step."""
 
 import numpy as np
-import pandas as pd
 import torch
 from matplotlib.figure import Figure
 from torch.nn import functional as F
@@ -16,9 +15,9 @@ from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 CAPTION = (  # of what `learned` draws
-    "Thin: every seed. Orange: about as far as the server's ten steps reach. Right: "
-    "one point per round and seed; s is the factor for the outputs with the least loss "
-    "on the server's images. Dotted: both are equal."
+    "Thin: every seed. Orange: as far as ten steps reach, about. Right: a point a "
+    "round and seed; s is the factor for the outputs with the least loss on the "
+    "server's images. Dotted: both are equal."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
@@ -70,16 +69,15 @@ def learned(
             f"{found.ends(arm, where, 'gamma').mean():.3f} at the end"
         )
     low_one = gamma[gamma[:, -1].argmin()]  # of the uneven, which come last
-    left.plot(rounds, low_one, color=INK, linewidth=2, label="one seed, uneven")
+    left.plot(rounds, low_one, color=INK, linewidth=2, label="one uneven seed")
     for ax in (left, right):
         ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
     left.set(title="learned factor γ", xlabel="round")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(title="γ by the best s", xlabel=f"s to the power of 1/{layers}")
+    right.set(title="γ beside the best s", xlabel=f"s to the power of 1/{layers}")
     right.set_aspect("equal")
-    named = left.get_legend_handles_labels()  # the right panel has room for the names
-    right.legend(*named, loc="upper left", bbox_to_anchor=(-0.04, 1.04))
+    left.legend(loc="upper right", bbox_to_anchor=(1.04, 0.92))
     for ax in (left, right):
         ax.grid(axis="y")
     off = apart(found, arm, layers)
@@ -99,67 +97,55 @@ def apart(found: Comparison, arm: str, layers: int) -> float:
     return float(np.mean([np.abs(gamma - root).mean() for gamma, root in pairs]))
 
 
-def closer_to_one(found: Comparison, arm: str, decayed: str, paper: Printed) -> Facts:
+def closer_to_one(found: Comparison, arm: str, paper: Printed) -> Facts:
     """Whether the factor begins above one and ends below it, nearer where uneven.
 
-    And nearer where the clients decay as well; whether the step that it is weighed
-    against is shorter where they are uneven, and on average gives back most of what
-    shrinking takes. `paper` has numbers by the rows' names.
+    `paper` has numbers by the rows' names.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
-    both = found.ends(decayed, "alike", "gamma")
     seen = {f"{w}, in round 1": v[:, 0] - 1 for w, v in gamma.items()}
     seen |= {f"{w}, at the end": v - 1 for w, v in end.items()}
-    seen[NEARER[0]] = end["uneven"] - end["alike"]
-    seen[NEARER[1]] = both - end["alike"]
+    seen["uneven minus alike, at the end"] = end["uneven"] - end["alike"]
     words = ("above", "below")
-    rows = [
-        Row(n, v, paper.get(n), words=words, aside=n == NEARER[1])
-        for n, v in seen.items()
-    ]
+    rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
     # Both ends lie below one, so the difference says which is nearer to it.
-    nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1, 1]
-    step = {w: found.ends(arm, w, "step") for w in PLACES}
-    shorter = side(step["uneven"] - step["alike"]) == -1
-    back = (found.ends(arm, w, "along") / found.ends(arm, w, "pull") for w in PLACES)
-    most = all(_MOST < part.mean() < 1 for part in back)
-    holds = nearer and shorter and most and both.mean() < 1
+    nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
     return {
         "rows": rows,
-        "holds": bool(holds),
-        "note": "The paper's are of rounds 90 to 110 of 200.",
+        "holds": nearer,
+        "note": "The paper's is of rounds 90 to 110 of 200.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
 
 
-NEARER = (
-    "uneven minus alike, at the end",
-    "with decay minus without, alike, at the end",
-)
-_MOST = 0.6  # of what shrinking takes, that "most" asks for
+def parted(found: Comparison, arm: str, paper: Printed) -> Facts:
+    """Whether the averaged step is shorter where clients are uneven, as in the paper.
 
-
-def balance(found: Comparison, arm: str) -> pd.DataFrame:
-    """The two terms of a round, in percent of w, and r; at the end of the runs."""
-    terms = {
-        name: [100 * found.ends(arm, where, what) for where in PLACES]
-        for name, what in _TERMS.items()
+    And whether it ends about as long as the shrinking, and the factor falls: in the
+    paper it is many times as long, and the factor rises.
+    """
+    step, pull = (
+        {w: 100 * found.ends(arm, w, what) for w in PLACES} for what in ("step", "pull")
+    )
+    ratios = {w: step[w] / pull[w] for w in PLACES}
+    less = Row("step: uneven minus alike", step["uneven"] - step["alike"], words=_LONG)
+    falls = [found.curves(arm, w, "gamma") for w in PLACES]
+    fall = all(side(gamma[:, -1] - gamma[:, 0]) == -1 for gamma in falls)
+    level = all(1 / _FEW < r.mean() < _FEW for r in ratios.values())
+    each = ", ".join(f"{pm(r, sign='')} ({where})" for where, r in ratios.items())
+    return {
+        "rows": [less],
+        "holds": side(less.values) == -1 and fall and level,
+        "note": f"Step over shrinking, the balance r, at the end: {each}; the paper's: "
+        f"{paper['r'][0]:.1f} on average (Figure 11).",
+        "unit": "percent of w's length",
     }
-    step, _, pull = terms.values()
-    terms["r"] = [mine / other for mine, other in zip(step, pull, strict=True)]
-    rows = {
-        where: {name: pm(pair[at], sign="") for name, pair in terms.items()}
-        for at, where in enumerate(PLACES)
-    }
-    rows["uneven minus alike"] = {
-        name: pm(uneven - alike) for name, (alike, uneven) in terms.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("clinics")
 
 
-_TERMS = {"step γg": "step", "along w": "along", "shrinking": "pull"}
+_LONG = ("longer", "shorter")
+_FEW = 2  # times as long, that "about as long" allows
 
 
 def seen(now: Round) -> dict[str, float]:
@@ -171,7 +157,7 @@ def terms(now: Round) -> dict[str, float]:
     """Of a round: the lengths of its step and of its shrinking.
 
     step, pull, and along, what of the step leads along the parameters that the round
-    began with: in lengths of these.
+    began with: in lengths of these, which is `length`.
     """
     world = now.world
     start = {n: now.before[n][0] for n in world.parameters}
@@ -185,6 +171,7 @@ def terms(now: Round) -> dict[str, float]:
         "step": both.step / whole,
         "along": gamma * float((mean - w) @ w) / whole**2,
         "pull": both.shrink / whole,
+        "length": whole,
     }
 
 

@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from fedlab_book.bench import Bench, Comparison, Place, side
 from fedlab_book.chapters.shrinking.gains import Facts, Printed
-from fedlab_book.figures import INK, PALETTE, canvas
 from fedlab_book.findings import Row
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.history import Round
@@ -36,32 +34,6 @@ def shares_of(now: Round) -> Tensor:
 def shares(now: Round) -> dict[str, np.ndarray]:
     """The same, to be seen in every round of a run."""
     return {"shares": shares_of(now).numpy()}
-
-
-def in_round(
-    found: Comparison, wrong: Sequence[np.ndarray], arm: str, t: int
-) -> tuple[Figure, str]:
-    """Every client's share in a round, those of wrong labels in a row of their own."""
-    held, false = 100 * found.curves(arm, CROWD, "shares"), np.array(wrong)
-    now = held[:, t - 1]
-    fig, ax = canvas(520, 240)
-    for row, (part, colour) in enumerate(((~false, "green"), (false, "red"))):
-        up = row + np.linspace(-0.25, 0.25, part.sum())
-        style = {"color": PALETTE[colour], "markeredgecolor": INK, "markersize": 8}
-        ax.plot(now[part], up, "oX"[row], **style)
-    ax.axvline(100 / now.shape[1], color=INK, linestyle=":", linewidth=1.5)
-    ax.set_yticks([0, 1], ["right labels", "wrong labels"])
-    ax.set(xlabel="share λ (%)", xlim=(0, 1.1 * held.max()), ylim=(1.5, -0.5))
-    together = now[false].sum() / len(now)
-    ax.set_title(f"round {t}: {together:.0f} % go to the wrong half")
-    below = int((now[~false] < now[false].max()).sum())
-    alt = (
-        f"Every clinic's share in round {t} of {arm}, all {len(now)} seeds. The wrong "
-        f"half holds {together:.0f} percent together, where sizes would give it 50. Of "
-        f"{(~false).sum()} clinics with right labels {below} have less than the "
-        "largest share of a wrong one."
-    )
-    return fig, alt
 
 
 def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
