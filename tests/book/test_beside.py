@@ -19,6 +19,6 @@ def test_the_table_in_words_counts_what_goes_otherwise():
         pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
     )
     assert told.startswith("The paper's claims beside ours: of 4, 2 go its way")
-    assert told.endswith("of 1 we cannot tell; 1 are mixed, or go otherwise.")
+    assert told.endswith("of 1 we cannot tell; 1 is mixed, or goes otherwise.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

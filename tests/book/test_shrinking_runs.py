@@ -93,7 +93,10 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
 
     right = said(down, up)
     assert right["holds"] and "one epoch, 6 rounds: 50.1 %." in right["note"]
-    assert right["note"].endswith("6.0 with five epochs, 0.5 with one.")
+    told = (
+        "6.0 with five epochs, 0.5 with one; by the s of the last rounds, 6.0 and 0.5."
+    )
+    assert right["note"].endswith(told)
     assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20, 0])
     assert right["rows"][1].name == "γ = 0.93, one epoch"
     planted = (
@@ -239,7 +242,7 @@ def by_seed(learned: list[float], fixed: float = -4.0, turn: int = 1):
 def test_a_learned_factor_has_to_lose_less_on_most_seeds_and_much_on_one():
     usual = [-1.0, 0.5, -0.5, -1.0, 0.2]
     said = gains.harmed(by_seed([*usual, -12.0]))
-    assert said["holds"] and said["rows"][2].values[-1] == pytest.approx(-8)
+    assert said["holds"] and said["rows"][1].values[-1] == pytest.approx(-8)
     each = "-8.0, +3.0, +3.0, +3.5, +4.2, +4.5. On the worst seed GWS is 12.0 behind"
     assert f"seed by seed: {each}" in said["note"]
     assert said["note"].endswith("between 0.88 and 0.90 in every round but the first.")
@@ -323,9 +326,8 @@ def test_claims_stand_beside_the_papers():
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     table = beside.claims(found, bad, PRINTED)
     printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)"]
-    rest = ["+1.0", "+4.0", "+2.5", "+5.5", "+0.5"]
+    rest = ["+4.0", "+2.5", "+5.5"]
     assert table["paper"].tolist() == [*printed, *rest]
-    same = "same direction"
-    mixed, behind = "a loss; theirs mixed", "it falls behind"
-    told = [same, mixed, *["undecided"] * 5, same, behind]
+    same, mixed = "same direction", "a loss; theirs mixed"
+    told = [same, mixed, *["undecided"] * 4, same]
     assert table["can we tell?"].tolist() == told

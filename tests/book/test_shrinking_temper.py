@@ -29,6 +29,7 @@ def factor(
             "temper": [first**3, end**3, end],
             "step": [0.5, step, step],
             "pull": [0.5, 0.04, 0.04],
+            "length": [5.0, 10.0, 10.0],
         }
     return made(seen, last=2)
 
@@ -53,11 +54,11 @@ def test_what_is_not_as_in_the_paper_has_to_be_so():
     paper = {"r": [20.5]}
     said = temper.parted(factor(0.9, 0.95, steps=(0.06, 0.05)), "GWS", paper)
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([-1])
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([-0.1])
     assert "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven); the paper's: 20.5" in said["note"]
     wrong = (
         factor(0.9, 0.95, steps=(0.2, 0.05)),
-        factor(0.9, 0.95, steps=(0.06, 0.01)),
+        factor(0.9, 0.95, steps=(0.09, 0.05)),
         factor(0.9, 0.95, steps=(0.05, 0.06)),
         factor(0.9, 0.95, 0.93, steps=(0.06, 0.05)),
     )

@@ -10,8 +10,6 @@ from fedlab_book.bench import Comparison, effect, pm, verdict
 from fedlab_book.chapters.shrinking.gains import FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
-_KEPT = ("ahead", "it falls behind")  # of a claim that two are as good
-
 
 @dataclass(frozen=True)
 class Beside:
@@ -65,9 +63,6 @@ def claims(
         Beside("GWS beats FedAvg, alike", why[GWS], found.gain(GWS, where="alike")),
         Beside("GWS beats FedAvg, uneven", [], alone, says="it does (Figure 9)"),
     ]
-    tuned = paper["images", "alike"]["Server-FT"]
-    ours = found.gain("Server-FT", where="alike")
-    rows.append(Beside("Server-FT beats FedAvg, alike", tuned, ours))
     for where in PLACES:
         theirs, law = (
             paper["images", where]["FedLAW"],
@@ -76,11 +71,6 @@ def claims(
         rows.append(Beside(f"FedLAW beats FedAvg, {where}", theirs, law))
     theirs, law = paper["wrong", "alike"]["FedLAW"], bad.gain("FedLAW", where=CROWD)
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs, law))
-    imitated = paper["wrong", "alike"]["FedDF"]
-    more = [mine - other for mine, other in zip(imitated, theirs, strict=True)]
-    law = bad.gain("FedDF", "FedLAW", CROWD)
-    level = "FedDF keeps up with FedLAW, half wrong"
-    rows.append(Beside(level, more, law, word=effect(law, _KEPT)))
     return pd.DataFrame([row.row() for row in rows])
 
 
@@ -93,5 +83,6 @@ def in_words(table: pd.DataFrame) -> str:
         f"zero; of {open_} we cannot tell"
     )
     others = len(table) - met - open_
-    rest = f"; {others} are mixed, or go otherwise" if others else ""
+    go = "is mixed, or goes" if others == 1 else "are mixed, or go"
+    rest = f"; {others} {go} otherwise" if others else ""
     return f"{told}{rest}."

@@ -67,16 +67,15 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     ]
     long, short = (one.curves(FIXED, "alike", "length") for one in (found, quick))
     ends = [long[:, -1].mean(), short[:, -1].mean()]
-    near = [
-        abs(end / settled(one) - 1) < _CLOSE
-        for end, one in zip(ends, (found, quick), strict=True)
-    ]
+    said = [settled(one) for one in (found, quick)]
+    near = [abs(end / s - 1) < _CLOSE for end, s in zip(ends, said, strict=True)]
     withered = ends[1] < _SHORT * short[:, 0].mean()
     rounds = quick.curves(FIXED, "alike", "length").shape[1]
     note = (
         f"FedAvg with one epoch, {rounds} rounds: "
-        f"{quick.scores('FedAvg', 'alike').mean():.1f} %. Length under .93 at the end: "
-        f"{ends[0]:.1f} with five epochs, {ends[1]:.1f} with one."
+        f"{quick.scores('FedAvg', 'alike').mean():.1f} %. At the end .93 has a length "
+        f"of {ends[0]:.1f} with five epochs, {ends[1]:.1f} with one; by the s of the "
+        f"last rounds, {said[0]:.1f} and {said[1]:.1f}."
     )
     holds = [side(row.values) for row in rows] == [1, -1, 0] and all(near) and withered
     return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}

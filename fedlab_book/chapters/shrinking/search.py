@@ -134,8 +134,8 @@ def both_ways(
             f"{ours.min():.0f} to {ours.max():.0f}"
         )
     least = limit / false.sum(axis=1).mean()
-    colour = PALETTE["red"]
-    axes[0].plot([least] * 2, [0.6, 1.4], color=colour, linestyle="--", linewidth=2)
+    style = {"color": INK, "linestyle": "--", "linewidth": 2, "zorder": 3}
+    axes[0].plot([least] * 2, [0.55, 1.45], **style)
     axes[0].set_yticks([0, 1], ["right labels", "wrong labels"])
     alt = (
         f"Every clinic's share after one round's search, all {len(false)} seeds. "

@@ -16,7 +16,7 @@ from fedlab_core.rounds.history import Round
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 CAPTION = (  # of what `learned` draws
     "Thin: every seed. Orange: as far as ten steps reach, about. Right: a point a "
-    "round and seed; s is the factor for the outputs with the least loss on the "
+    "round and seed; β is the factor for the outputs with the least loss on the "
     "server's images. Dotted: both are equal."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
@@ -75,7 +75,7 @@ def learned(
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)
     left.set(title="learned factor γ", xlabel="round")
     right.plot([low, high], [low, high], color=INK, linestyle=":", linewidth=1.5)
-    right.set(title="γ beside the best s", xlabel=f"s to the power of 1/{layers}")
+    right.set(title="γ beside the best β", xlabel=f"β to the power of 1/{layers}")
     right.set_aspect("equal")
     left.legend(loc="upper right", bbox_to_anchor=(1.04, 0.92))
     for ax in (left, right):
@@ -123,29 +123,32 @@ def closer_to_one(found: Comparison, arm: str, paper: Printed) -> Facts:
 def parted(found: Comparison, arm: str, paper: Printed) -> Facts:
     """Whether the averaged step is shorter where clients are uneven, as in the paper.
 
-    And whether it ends about as long as the shrinking, and the factor falls: in the
-    paper it is many times as long, and the factor rises.
+    And whether it ends less than twice as long as the shrinking, and the factor falls:
+    in the paper it is many times as long, and the factor rises.
     """
-    step, pull = (
-        {w: 100 * found.ends(arm, w, what) for w in PLACES} for what in ("step", "pull")
-    )
-    ratios = {w: step[w] / pull[w] for w in PLACES}
+    step, ratios = {}, {}
+    for where in PLACES:
+        each = found.curves(arm, where, "step") * found.curves(arm, where, "length")
+        step[where] = each[:, -found.last :].mean(axis=1)
+        long, pull = (found.ends(arm, where, what) for what in ("step", "pull"))
+        ratios[where] = long / pull
     less = Row("step: uneven minus alike", step["uneven"] - step["alike"], words=_LONG)
     falls = [found.curves(arm, w, "gamma") for w in PLACES]
     fall = all(side(gamma[:, -1] - gamma[:, 0]) == -1 for gamma in falls)
-    level = all(1 / _FEW < r.mean() < _FEW for r in ratios.values())
-    each = ", ".join(f"{pm(r, sign='')} ({where})" for where, r in ratios.items())
+    level = all(r.mean() < _FEW for r in ratios.values())
+    told = ", ".join(f"{pm(r, sign='')} ({where})" for where, r in ratios.items())
     return {
         "rows": [less],
         "holds": side(less.values) == -1 and fall and level,
-        "note": f"Step over shrinking, the balance r, at the end: {each}; the paper's: "
+        "note": f"Step over shrinking, the balance r, at the end: {told}; the paper's: "
         f"{paper['r'][0]:.1f} on average (Figure 11).",
-        "unit": "percent of w's length",
+        "unit": "length",
+        "digits": 2,
     }
 
 
 _LONG = ("longer", "shorter")
-_FEW = 2  # times as long, that "about as long" allows
+_FEW = 2  # times as long
 
 
 def seen(now: Round) -> dict[str, float]:
