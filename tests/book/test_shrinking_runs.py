@@ -18,6 +18,7 @@ OTHERS = [
     SPREAD,
     "γ = 1.03",
     gains.BEGUN,
+    gains.WAITING,
     "FedAvg",
     "FedLAW",
     "Server-FT",
@@ -36,24 +37,27 @@ def ended(
     length: Sequence[float] = (5, 6, 6, 6, 6, 6),
     along: float = 0.07,
     grown: Sequence[float] = (5, 9, 8, 7, 7, 6.5),
+    half: float = 8.0,
 ) -> Comparison:
     """All at .1, then at .5, but those named, by so many points.
 
     FedAvg is right on this part of its clients' `own` samples; a fixed factor has
     `given_up` so many points of it where clients are alike, and where they are not,
     as the `learned` one has, and what is `decayed`, everywhere. Networks are so long,
-    those of the learned factor as `grown`; `along` is what a step adds to the length.
+    those of the learned factor as `grown`, of half steps as `half`; `along` is what a
+    step adds to the length.
     """
     seen = {}
     places = (("alike", alike, given_up[0]), ("uneven", uneven, given_up[1]))
     for where, more, less in places:
+        long = {LEARNED: grown, HALF: [half] * 6, "FedAvg": [9.0] * 6}
         lost = {FIXED: less, LEARNED: learned, DECAY: decayed, HALF: decayed}
         for arm in ARMS:
             seen[where, arm] = {
                 "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
                 "own": [0.2] + [own - lost.get(arm, 0) / 100] * 5,
                 "at_once": [at_once] * 6,
-                "length": grown if arm == LEARNED else length,
+                "length": long.get(arm, length),
                 "along": [along] * 6,
             }
     return made(seen)
@@ -93,10 +97,7 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
 
     right = said(down, up)
     assert right["holds"] and "one epoch, 6 rounds: 50.1 %." in right["note"]
-    told = (
-        "6.0 with five epochs, 0.5 with one; by the s of the last rounds, 6.0 and 0.5."
-    )
-    assert right["note"].endswith(told)
+    assert right["note"].endswith("6.0 with five epochs, 0.5 with one.")
     assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20, 0])
     assert right["rows"][1].name == "γ = 0.93, one epoch"
     planted = (
@@ -109,17 +110,19 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
     )
     assert not any(one["holds"] for one in planted)
     alt = drawn(lengths.by_round(ended({}, {}), ended({}, {})))
-    assert "five epochs, FedAvg: 6.0" in alt and f"one epoch, {SPREAD}: 6.0" in alt
+    assert "five epochs, FedAvg: 9.0" in alt and "6.0 with five epochs" in alt
+    assert "five epochs, γ = 0.93: 6.0" in alt and f"one epoch, {SPREAD}: 6.0" in alt
 
 
 def test_begun_as_learned_has_to_gain_and_to_be_as_good():
-    arms = {gains.BEGUN: 2.0, FIXED: 1.0, LEARNED: 2.0}
+    arms = {gains.BEGUN: 2.0, FIXED: 1.0, LEARNED: 2.0, gains.WAITING: 1.5}
     said = lengths.begun(ended(arms, {}))
     assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0])
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([1, 0, 0.5])
     told = "9.0 when round 2 begins, 6.5 at the end; under .93 never more than 6.0."
     assert said["note"].endswith(told)
-    for planted in ({gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0}):
+    planted_arms = ({gains.BEGUN: 0.0}, {FIXED: 2.0}, {LEARNED: 1.0})
+    for planted in (*planted_arms, {gains.WAITING: 1.0}):
         assert not lengths.begun(ended(arms | planted, {}))["holds"]
     other = ((5, 5.5, 5, 5, 5, 5), (5, 6, 7, 8, 9, 6.5), (5, 9, 9, 9, 8, 8))
     for grown in other:  # never longer; late; long in the end
@@ -149,7 +152,9 @@ def test_decay_has_to_come_near_and_the_learned_factor_to_gain_more():
     wrong += [{HALF: 0.0}, {ONCE: 1.0}, {LEARNED: 0.8}]
     for planted in wrong:
         assert not gains.causes(ended(right | planted, {}), paper)["holds"], planted
-    assert not gains.causes(ended(right, {}, at_once=-0.5), paper)["holds"]
+    for planted in (ended(right, {}, at_once=-0.5), ended(right, {}, half=7.0)):
+        assert not gains.causes(planted, paper)["holds"]
+    assert "8.0 (half), 6.5 (GWS)." in said["note"]
     alt = drawn(gains.by_arm(found, gains.CAUSES, "alike"))
     assert "half of the server's step: +0.5 ± 0.0" in alt
 

@@ -35,35 +35,31 @@ def factor(
 
 
 def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
-    paper = {"alike, at the end": [-0.06]}
-    said = temper.closer_to_one(factor(0.9, 0.95), "GWS", paper)
-    assert said["holds"] and said["rows"][2].printed == [-0.06]
-    assert said["rows"][-1].values[0] == pytest.approx(0.05)
-    assert said["rows"][0].says == "above" and said["rows"][2].says == "below"
-    wrong = (
-        factor(0.95, 0.9),
-        factor(1.1, 0.95),
-        factor(0.9, 1.05),
-        factor(0.9, 0.95, 0.98),
-    )
-    for planted in wrong:
-        assert not temper.closer_to_one(planted, "GWS", {})["holds"]
+    paper, r = {"alike, at the end": [-0.06]}, {"r": [20.5]}
 
+    def said(
+        alike: float,
+        uneven: float,
+        first: float = 1.3,
+        steps: tuple[float, float] = (0.06, 0.05),
+    ):
+        found = factor(alike, uneven, first, steps=steps)
+        return temper.closer_to_one(found, "GWS", paper, r)
 
-def test_what_is_not_as_in_the_paper_has_to_be_so():
-    paper = {"r": [20.5]}
-    said = temper.parted(factor(0.9, 0.95, steps=(0.06, 0.05)), "GWS", paper)
-    assert said["holds"]
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([-0.1])
-    assert "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven); the paper's: 20.5" in said["note"]
+    right = said(0.9, 0.95)
+    assert right["holds"] and right["rows"][2].printed == [-0.06]
+    assert right["rows"][-1].values[0] == pytest.approx(0.05)
+    assert right["rows"][0].says == "above" and right["rows"][2].says == "below"
+    assert "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven); the paper's: 20.5" in right["note"]
     wrong = (
-        factor(0.9, 0.95, steps=(0.2, 0.05)),
-        factor(0.9, 0.95, steps=(0.09, 0.05)),
-        factor(0.9, 0.95, steps=(0.05, 0.06)),
-        factor(0.9, 0.95, 0.93, steps=(0.06, 0.05)),
+        said(0.95, 0.9),
+        said(1.1, 0.95),
+        said(0.9, 1.05),
+        said(0.9, 0.95, first=0.98),
+        said(0.9, 0.95, steps=(0.05, 0.06)),
+        said(0.9, 0.95, steps=(0.09, 0.05)),
     )
-    for planted in wrong:
-        assert not temper.parted(planted, "GWS", paper)["holds"]
+    assert not any(planted["holds"] for planted in wrong)
 
 
 def test_a_temperature_is_compared_by_its_root():

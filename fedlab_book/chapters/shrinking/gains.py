@@ -28,13 +28,14 @@ FIXED = "γ = 0.93"
 DECAY, HALF = "weight decay in the clinics", "half of the server's step"
 ONCE = "halved once, in round 5"
 GWS = "a learned factor (GWS)"
-BEGUN = "begun as GWS"  # and from round 4 on .93
+BEGUN, WAITING = "begun as GWS", "waiting"  # and from round 4 on .93
 CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 _RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}
+_SHORT = {DECAY: "decay", HALF: "half", GWS: "GWS"}
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
-    "Far lower: what shrinks in every round has no strength left": "With five "
-    "epochs the clinics put back more than the server takes.",
+    "Far lower: what shrinks in every round has no strength left": "Round by round "
+    "the clinics train back what the server takes, until the length settles.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
@@ -118,7 +119,8 @@ def causes(found: Comparison, paper: Printed) -> Facts:
     """Whether decay comes near to what shrinking gains, and all that is drawn gains.
 
     And whether the learned factor gains more than either, the moment of shrinking
-    itself changes nothing, and of a single halving nothing can be told.
+    itself changes nothing, and of a single halving nothing can be told; and the half
+    step's network stays longer than halfway between the fixed factor's and FedAvg's.
     """
     ahead = paper[GWS][0] - paper[DECAY][0]
     shown = leads(found, CAUSES, "alike", paper, named=False)
@@ -129,9 +131,16 @@ def causes(found: Comparison, paper: Printed) -> Facts:
         Row("GWS minus decay", found.gain(GWS, DECAY, "alike"), ahead, aside=True),
         Row(f"GWS minus {FIXED}", found.gain(GWS, FIXED, "alike"), aside=True),
     ]
-    gained = all(side(row.values) == 1 for row in (*shown, *more))
+    long = {
+        arm: found.curves(arm, "alike", "length")[:, -1].mean()
+        for arm in ("FedAvg", *CAUSES)
+    }
+    still = long[HALF] - long[FIXED] > (long["FedAvg"] - long[FIXED]) / 2
+    told = ", ".join(f"{ell:.1f} ({_SHORT.get(a, a)})" for a, ell in long.items())
+    gained = still and all(side(row.values) == 1 for row in (*shown, *more))
     holds = gained and near.near and moment.near and side(once.values) == 0
-    return {"rows": [*shown, once, near, moment, *more], "holds": holds}
+    note = f"Length of w when the last round begins: {told}."
+    return {"rows": [*shown, once, near, moment, *more], "holds": holds, "note": note}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:

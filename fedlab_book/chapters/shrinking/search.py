@@ -56,17 +56,17 @@ def told(path: Path) -> str:
     low, moved = int(factors.argmin()), shares[-1] - shares[0]
     up, down = int(moved.argmax()), int(moved.argmin())
     said = (
-        f"clinic {up}'s share rises most, from {100 * shares[0, up]:.0f} to "
-        f"{100 * shares[-1, up]:.0f} %, and clinic {down}'s falls most, from "
-        f"{100 * shares[0, down]:.0f} to {100 * shares[-1, down]:.0f} %."
+        f"Here clinic {up}'s share rises most ({100 * shares[0, up]:.0f} to "
+        f"{100 * shares[-1, up]:.0f} %), clinic {down}'s falls most "
+        f"({100 * shares[0, down]:.0f} to {100 * shares[-1, down]:.0f} %)."
     )
     if 0 < low < len(path) - 1 and factors[low] < 1 < factors[-1]:
         return (
-            f"Here {said} At first $\\gamma$ falls, to {factors[low]:.2f}: the average "
-            f"by size is too sure. It ends at {factors[-1]:.2f}: the new shares make "
-            "another network, which is not sure enough."
+            f"{said} At first $\\gamma$ falls, to {factors[low]:.2f}: the average by "
+            f"size is too sure. It ends at {factors[-1]:.2f}: that of the new shares "
+            "is not sure enough."
         )
-    return f"Here {said} $\\gamma$ ends at {factors[-1]:.2f}."
+    return f"{said} $\\gamma$ ends at {factors[-1]:.2f}."
 
 
 def reach(rate: float, steps: int, halve: int) -> float:

@@ -97,10 +97,12 @@ def apart(found: Comparison, arm: str, layers: int) -> float:
     return float(np.mean([np.abs(gamma - root).mean() for gamma, root in pairs]))
 
 
-def closer_to_one(found: Comparison, arm: str, paper: Printed) -> Facts:
+def closer_to_one(found: Comparison, arm: str, paper: Printed, ratio: Printed) -> Facts:
     """Whether the factor begins above one and ends below it, nearer where uneven.
 
-    `paper` has numbers by the rows' names.
+    And whether the averaged step is shorter there, and ends less than twice as long as
+    the shrinking: in the paper it is many times as long, and the factor rises. `paper`
+    has numbers by the rows' names, and `ratio` that of step and shrinking.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
@@ -111,43 +113,25 @@ def closer_to_one(found: Comparison, arm: str, paper: Printed) -> Facts:
     rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
     # Both ends lie below one, so the difference says which is nearer to it.
     nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
+    step, r = {}, {}
+    for where in PLACES:
+        each = found.curves(arm, where, "step") * found.curves(arm, where, "length")
+        step[where] = each[:, -found.last :].mean(axis=1)
+        long, pull = (found.ends(arm, where, what) for what in ("step", "pull"))
+        r[where] = long / pull
+    shorter = side(step["uneven"] - step["alike"]) == -1
+    level = all(one.mean() < _FEW for one in r.values())
+    told = ", ".join(f"{pm(one, sign='')} ({where})" for where, one in r.items())
     return {
         "rows": rows,
-        "holds": nearer,
-        "note": "The paper's is of rounds 90 to 110 of 200.",
+        "holds": nearer and shorter and level,
+        "note": "The paper's is of rounds 90 to 110 of 200. The balance r at the end: "
+        f"{told}; the paper's: {ratio['r'][0]:.1f} on average (Figure 11).",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
 
 
-def parted(found: Comparison, arm: str, paper: Printed) -> Facts:
-    """Whether the averaged step is shorter where clients are uneven, as in the paper.
-
-    And whether it ends less than twice as long as the shrinking, and the factor falls:
-    in the paper it is many times as long, and the factor rises.
-    """
-    step, ratios = {}, {}
-    for where in PLACES:
-        each = found.curves(arm, where, "step") * found.curves(arm, where, "length")
-        step[where] = each[:, -found.last :].mean(axis=1)
-        long, pull = (found.ends(arm, where, what) for what in ("step", "pull"))
-        ratios[where] = long / pull
-    less = Row("step: uneven minus alike", step["uneven"] - step["alike"], words=_LONG)
-    falls = [found.curves(arm, w, "gamma") for w in PLACES]
-    fall = all(side(gamma[:, -1] - gamma[:, 0]) == -1 for gamma in falls)
-    level = all(r.mean() < _FEW for r in ratios.values())
-    told = ", ".join(f"{pm(r, sign='')} ({where})" for where, r in ratios.items())
-    return {
-        "rows": [less],
-        "holds": side(less.values) == -1 and fall and level,
-        "note": f"Step over shrinking, the balance r, at the end: {told}; the paper's: "
-        f"{paper['r'][0]:.1f} on average (Figure 11).",
-        "unit": "length",
-        "digits": 2,
-    }
-
-
-_LONG = ("longer", "shorter")
 _FEW = 2  # times as long
 
 
