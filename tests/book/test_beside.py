@@ -14,11 +14,16 @@ def test_the_papers_gains_are_differences(tmp_path):
 
 
 def test_the_table_in_words_counts_what_goes_otherwise():
-    said = ["same direction", "same direction", "undecided", "opposite"]
+    said = [
+        "same direction",
+        "same direction (theirs: 2 of 3)",
+        "undecided",
+        "opposite",
+    ]
     told = beside.in_words(
         pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
     )
-    assert told.startswith("The paper's claims beside ours: of 4, 2 go its way")
-    assert told.endswith("of 1 we cannot tell; 1 is mixed, or goes otherwise.")
+    assert told.startswith("Claims of the paper beside ours: of 4, 2 go its way")
+    assert told.endswith("of 1 we cannot tell; 1 goes otherwise.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

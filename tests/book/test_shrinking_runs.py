@@ -331,8 +331,8 @@ def test_claims_stand_beside_the_papers():
     found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
     table = beside.claims(found, bad, PRINTED)
     printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)"]
-    rest = ["+4.0", "+2.5", "+5.5"]
+    rest = ["+4.0", "+3.0", "+2.5", "+2.0", "+5.5"]
     assert table["paper"].tolist() == [*printed, *rest]
-    same, mixed = "same direction", "a loss; theirs mixed"
-    told = [same, mixed, *["undecided"] * 4, same]
+    same, mixed = "same direction", "same direction (theirs: 1 of 2)"
+    told = [same, mixed, *["undecided"] * 6, same]
     assert table["can we tell?"].tolist() == told

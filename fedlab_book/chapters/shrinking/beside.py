@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedlab_book.bench import Comparison, effect, pm, verdict
+from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
@@ -51,8 +51,8 @@ def claims(
     """Those that chapter 4 ends with; `found` and `bad` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
     costs, alone = (found.gain(arm, where="uneven") for arm in (FIXED, GWS))
-    mixed = len({v > 0 for v in hurt}) > 1
-    word = f"{effect(costs)}; theirs mixed" if mixed else ""
+    lost = sum(v < 0 for v in hurt)
+    word = f"{verdict(costs, -1)} (theirs: {lost} of {len(hurt)})"
     rows = [
         Beside(
             f"{FIXED} helps, alike (there two epochs)",
@@ -64,11 +64,12 @@ def claims(
         Beside("GWS beats FedAvg, uneven", [], alone, says="it does (Figure 9)"),
     ]
     for where in PLACES:
-        theirs, law = (
-            paper["images", where]["FedLAW"],
-            found.gain("FedLAW", where=where),
-        )
+        theirs, tuned = (paper["images", where][a] for a in ("FedLAW", "Server-FT"))
+        law = found.gain("FedLAW", where=where)
         rows.append(Beside(f"FedLAW beats FedAvg, {where}", theirs, law))
+        more = [mine - other for mine, other in zip(theirs, tuned, strict=True)]
+        law = found.gain("FedLAW", "Server-FT", where)
+        rows.append(Beside(f"FedLAW beats Server-FT, {where}", more, law))
     theirs, law = paper["wrong", "alike"]["FedLAW"], bad.gain("FedLAW", where=CROWD)
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs, law))
     return pd.DataFrame([row.row() for row in rows])
@@ -77,12 +78,12 @@ def claims(
 def in_words(table: pd.DataFrame) -> str:
     """How many of the claims are met, of how many we cannot tell, and how many rest."""
     said = table["can we tell?"].tolist()
-    met, open_ = said.count("same direction"), said.count("undecided")
+    met = sum(word.startswith("same direction") for word in said)
+    open_ = said.count("undecided")
     told = (
-        f"The paper's claims beside ours: of {len(table)}, {met} go its way, clear of "
+        f"Claims of the paper beside ours: of {len(table)}, {met} go its way, clear of "
         f"zero; of {open_} we cannot tell"
     )
     others = len(table) - met - open_
-    go = "is mixed, or goes" if others == 1 else "are mixed, or go"
-    rest = f"; {others} {go} otherwise" if others else ""
+    rest = f"; {others} go{'es' * (others == 1)} otherwise" if others else ""
     return f"{told}{rest}."

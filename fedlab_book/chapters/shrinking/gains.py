@@ -34,8 +34,8 @@ ELEVENTH = "an eleventh clinic"  # that has the server's images
 _RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}
 _SHORT = {DECAY: "decay", HALF: "half", GWS: "GWS"}
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
-    "Far lower: what shrinks in every round has no strength left": "Round by round "
-    "the clinics train back what the server takes, until the length settles.",
+    "Far lower: what shrinks in every round has no strength left": "A shorter "
+    "network says nearly the same, only less surely; and it goes on learning.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
