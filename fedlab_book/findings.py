@@ -46,7 +46,7 @@ class Row:
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
     words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
     within: float | None = None  # what is smaller, interval and all, is as good as zero
-    aside: bool = False  # beside what the sentence rests on: folded below the table
+    aside: bool = False  # not for every reader: folded below the table
 
     @property
     def printed(self) -> list[float]:
@@ -99,12 +99,12 @@ def finding(
     caption = f"{' or '.join(map(str, seeds))} seeds, paired."
     caption = f"{caption} {note}".rstrip()
     main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
-    require(len(main) > 0, "a finding needs a row that is not aside")
     how = (_span(rows), unit, digits, any(row.printed for row in rows))
-    shown = _forest(main, caption, *how)
+    shown = _forest(main, caption, *how) if main else ""
     if more:
-        what = f"{len(more)} more comparison{'s' * (len(more) > 1)}"
-        rest = _forest(more, "The same seeds, on the same axis.", *how)
+        what = f"{len(more)}{' more' * bool(main)} comparison{'s' * (len(more) > 1)}"
+        told = "The same seeds, on the same axis." if main else caption
+        rest = _forest(more, told, *how)
         shown += f'<details class="fl-aside"><summary>{what}</summary>{rest}</details>'
     return HTML(
         f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>{shown}'

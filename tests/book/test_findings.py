@@ -180,5 +180,7 @@ def test_what_stands_aside_is_folded_on_the_same_axis():
     alone = str(finding("It helps.", [Row("A", CLEAR)], holds=True).data)
     drawn = re.findall(r'<circle cx="([\d.]+)"', before)
     assert drawn != re.findall(r'<circle cx="([\d.]+)"', alone)
-    with pytest.raises(InputError, match="not aside"):
-        finding("It helps.", rows[1:], holds=True)
+    folded = str(finding("It helps.", rows[1:], holds=True, note="Of us.").data)
+    before, fold = folded.split('<details class="fl-aside">')
+    assert "<table" not in before and "It helps." in before
+    assert "<summary>1 comparison</summary>" in fold and "Of us." in fold

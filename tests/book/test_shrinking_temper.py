@@ -107,8 +107,8 @@ def test_a_step_and_what_the_average_has_learned_are_seen():
         step = gamma * (torch.cat([v.flatten() for v in plain.values()]) - before)
         length = float(before.norm())
         assert seen["step"] == pytest.approx(float(step.norm()) / length, rel=1e-3)
-        along = float(step @ before) / length**2
-        assert seen["along"] == pytest.approx(along, abs=1e-4)
+        mean = torch.cat([v.flatten() for v in plain.values()])
+        assert seen["longer"] == pytest.approx(float(mean.norm()) - length, abs=1e-4)
         assert seen["pull"] == pytest.approx(1 - gamma)
         assert seen["length"] == pytest.approx(length)
         out = torch.func.functional_call(world.model, model, (world.x,))

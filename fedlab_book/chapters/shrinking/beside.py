@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from fedlab_book.bench import Comparison, pm, verdict
-from fedlab_book.chapters.shrinking.gains import FIXED, GWS, PLACES
+from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
+
+Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,7 @@ def printed(path: str) -> dict[tuple[str, str], dict[str, list[float]]]:
     return found
 
 
-def claims(
-    found: Comparison,
-    bad: Comparison,
-    paper: Mapping[tuple[str, str], Mapping[str, Sequence[float]]],
-) -> pd.DataFrame:
+def claims(found: Comparison, bad: Comparison, paper: Printed) -> pd.DataFrame:
     """Those that chapter 4 ends with; `found` and `bad` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
     costs, alone = (found.gain(arm, where="uneven") for arm in (FIXED, GWS))
@@ -70,9 +68,35 @@ def claims(
         more = [mine - other for mine, other in zip(theirs, tuned, strict=True)]
         law = found.gain("FedLAW", "Server-FT", where)
         rows.append(Beside(f"FedLAW beats Server-FT, {where}", more, law))
-    theirs, law = paper["wrong", "alike"]["FedLAW"], bad.gain("FedLAW", where=CROWD)
-    rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs, law))
-    return pd.DataFrame([row.row() for row in rows])
+    more = found.gain(GWS, DECAY, "alike")
+    rows.append(Beside("GWS beats decay, alike", [why[GWS][0] - why[DECAY][0]], more))
+    theirs, law = paper["wrong", "alike"], bad.gain("FedLAW", where=CROWD)
+    rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
+    ahead = [a - b for a, b in zip(theirs["FedLAW"], theirs["FedDF"], strict=True)]
+    more = bad.gain("FedLAW", "FedDF", CROWD)
+    rows.append(Beside("FedLAW is as robust as FedDF, half wrong", ahead, more))
+    return pd.DataFrame([row.row() for row in (*rows, *_of_factors(found, paper))])
+
+
+def _of_factors(found: Comparison, paper: Printed) -> list[Beside]:
+    """What is claimed of the learned factor: all in hundredths."""
+    end = {w: 100 * found.ends(GWS, w, "gamma") for w in PLACES}
+    rises = end["alike"] - 100 * found.curves(GWS, "alike", "gamma")[:, 0]
+    theirs = [100 * v for v in paper["learned", "all"]["alike, at the end"]]
+    below = Beside(
+        "γ ends below one, alike (hundredths)", theirs, end["alike"] - 100, -1
+    )
+    nearer = "γ ends nearer to one where uneven (hundredths)"
+    return [
+        below,
+        Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
+        Beside(
+            "γ rises in training, alike (hundredths)",
+            [],
+            rises,
+            says="it does (Figure 3)",
+        ),
+    ]
 
 
 def in_words(table: pd.DataFrame) -> str:

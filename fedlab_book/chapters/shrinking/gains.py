@@ -1,6 +1,6 @@
 """Who is ahead of FedAvg, round by round, and whether that can be told from nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from textwrap import fill
@@ -17,6 +17,7 @@ from fedlab_book.bench import Comparison, Place, pm, side
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core.errors import require
+from fedlab_core.rounds import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
 
 Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
@@ -24,25 +25,28 @@ Printed = Mapping[str, Sequence[float]]  # an arm's gains in the paper, a networ
 
 UNIT = "points over FedAvg"
 PLACES = ("alike", "uneven")
-FIXED = "γ = 0.93"
-DECAY, HALF = "weight decay in the clinics", "half of the server's step"
-ONCE = "halved once, in round 5"
-GWS = "a learned factor (GWS)"
-BEGUN, WAITING = "begun as GWS", "waiting"  # and from round 4 on .93
+FIXED, MILD = "γ = 0.93", "γ = 0.97"
+DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
+GWS = "GWS"  # a learned factor
 CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
 ELEVENTH = "an eleventh clinic"  # that has the server's images
-_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}
-_SHORT = {DECAY: "decay", HALF: "half", GWS: "GWS"}
+COLOURS = {
+    "FedAvg": "blue",
+    FIXED: "red",
+    DECAY: "orange",
+    HALF: "violet",
+    GWS: "green",
+}
+COLOURS |= {MILD: "pink", ONCE: "sky"}
+ALL = (FIXED, GWS, "FedLAW", ELEVENTH, "Server-FT")
+_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}  # in short
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
-    "Far lower: what shrinks in every round has no strength left": "A shorter "
-    "network says nearly the same, only less surely; and it goes on learning.",
+    "Far lower: what shrinks in every round has no strength left": "So it would be "
+    "if the clinics added little between two averages. In five epochs they add enough.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
 }
-MOMENT = "the moment of shrinking: after minus before"
-_NEAR = 0.5  # points that "within half a point" allows
-_NOTHING = 0.2  # points that count as nothing
 _MOST = 0.8  # of the seeds, that "most" asks for
 _FAR = 3  # times the next loss, from which one is far out
 
@@ -51,27 +55,6 @@ def right(found: Comparison) -> str:
     """Which guess the runs bear out."""
     lower, higher, same = GUESSES
     return (same, higher, lower)[side(found.gain(FIXED, where="alike"))]
-
-
-@styled
-def sweep(found: Comparison, factors: Sequence[float]) -> tuple[Figure, str]:
-    """A line a place: the gain by the fixed factor, one of which is none."""
-    fig, ax = canvas(520, 320)
-    at, told = sorted([*factors, 1.0]), []
-    looks = (("blue", "-"), ("red", "--"))
-    for where, (colour, dash) in zip(PLACES, looks, strict=True):
-        arms = ["FedAvg" if g == 1 else f"γ = {g}" for g in at]
-        each = [found.gain(arm, where=where) for arm in arms]
-        style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
-        draw.banded(ax, np.array(at), np.array(each).T, label=where, **style)
-        ends = ", ".join(f"{g:g}: {pm(v)}" for g, v in zip(at, each, strict=True))
-        told.append(f"{where}: {ends}")
-    ax.axhline(0, color=INK, linestyle=":", linewidth=1.5)
-    ax.set(xlabel="factor γ in every round", ylabel=UNIT)
-    ax.set_xticks(at, [f"{g:g}".removeprefix("0") for g in at])
-    ax.grid(axis="y")
-    ax.legend(loc="lower right", title="clinics")
-    return fig, f"Points ahead of FedAvg by the factor. {'; '.join(told)}."
 
 
 @styled
@@ -109,38 +92,44 @@ def leads(
 
 
 def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
-    """Whether shrinking by a fixed factor helps the alike, and hurts the uneven."""
-    rows = [row for w in PLACES for row in leads(found, [FIXED], w, paper[w])]
-    holds = [side(row.values) for row in rows] == [1, -1]
+    """Whether two fixed factors help the alike and hurt the uneven, the milder less."""
+    both = (FIXED, MILD)
+    rows = [row for w in PLACES for row in leads(found, both, w, paper[w])]
+    less = Row(f"{MILD} minus {FIXED}, uneven", found.gain(MILD, FIXED, "uneven"))
+    rows.append(replace(less, aside=True))
+    holds = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
     return {"rows": rows, "holds": holds, "unit": UNIT, "note": level(found)}
 
 
-def causes(found: Comparison, paper: Printed) -> Facts:
-    """Whether decay comes near to what shrinking gains, and all that is drawn gains.
+def stopped(found: Comparison) -> Facts:
+    """Whether the learned factor alone gains over a FedAvg that stops at its best.
 
-    And whether the learned factor gains more than either, the moment of shrinking
-    itself changes nothing, and of a single halving nothing can be told; and the half
-    step's network stays longer than halfway between the fixed factor's and FedAvg's.
+    That is, over its best rounds in a row, chosen on the very images that it is judged
+    by, seed by seed.
     """
-    ahead = paper[GWS][0] - paper[DECAY][0]
-    shown = leads(found, CAUSES, "alike", paper, named=False)
-    once = Row(ONCE, found.gain(ONCE, where="alike"))
-    near = Row(f"{FIXED} minus decay", found.gain(FIXED, DECAY, "alike"), within=_NEAR)
-    moment = Row(MOMENT, found.ends(FIXED, "alike", "at_once"), within=_NOTHING)
-    more = [
-        Row("GWS minus decay", found.gain(GWS, DECAY, "alike"), ahead, aside=True),
-        Row(f"GWS minus {FIXED}", found.gain(GWS, FIXED, "alike"), aside=True),
-    ]
-    long = {
-        arm: found.curves(arm, "alike", "length")[:, -1].mean()
-        for arm in ("FedAvg", *CAUSES)
+    hit, last = 100 * found.curves("FedAvg", "alike"), found.last
+    windows = np.lib.stride_tricks.sliding_window_view(hit, last, axis=1)
+    best = windows.mean(axis=2).max(axis=1)
+    rows = [Row(a, found.scores(a, "alike") - best, aside=True) for a in CAUSES]
+    more = pm(best - found.scores("FedAvg", "alike"))
+    return {
+        "rows": rows,
+        "holds": [side(row.values) for row in rows] == [0, 0, 0, 1],
+        "unit": "points over its best",
+        "note": f"FedAvg at its best is {more} points over FedAvg at the end.",
     }
-    still = long[HALF] - long[FIXED] > (long["FedAvg"] - long[FIXED]) / 2
-    told = ", ".join(f"{ell:.1f} ({_SHORT.get(a, a)})" for a, ell in long.items())
-    gained = still and all(side(row.values) == 1 for row in (*shown, *more))
-    holds = gained and near.near and moment.near and side(once.values) == 0
-    note = f"Length of w when the last round begins: {told}."
-    return {"rows": [*shown, once, near, moment, *more], "holds": holds, "note": note}
+
+
+def by_round(method: Method, factor: Callable[[int], float]) -> Method:
+    """The same method, its new model multiplied by `factor(t)` in round t, from 1."""
+    averaging = method.server
+
+    def step(now: Gathered) -> ServerState:
+        state, by = averaging.step(now), factor(now.key[1] + 1)
+        parameters = {n: by * state.model[n] for n in now.view.parameters}
+        return replace(state, model={**state.model, **parameters})
+
+    return replace(method, server=replace(averaging, step=step))
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
@@ -170,75 +159,90 @@ def joined(place: Place) -> Place:
     return world
 
 
-def same_images(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
+def learned_or_fixed(found: Comparison) -> Facts:
+    """Whether among the uneven the learned factor loses less than the fixed one.
+
+    It does on most seeds, and on one loses more than the fixed one does on any, so that
+    of its mean nothing can be told; every seed is in the note.
+    """
+    fixed, learned = leads(found, [FIXED, GWS], "uneven")
+    gained, lost = (np.asarray(row.values) for row in (learned, fixed))
+    both = Row(f"GWS minus {FIXED}", gained - lost)
+    worst, *others = np.sort(gained)
+    usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
+    drawn = gained.argmin() == found.curves(GWS, "uneven", "gamma")[:, -1].argmin()
+    sides = [side(row.values) for row in (fixed, learned)]
+    each = ", ".join(f"{v:+z.1f}" for v in both.values)
+    return {
+        "rows": [both, replace(learned, name="GWS over FedAvg")],
+        "holds": bool(sides == [-1, 0] and usual and drawn),  # by `temper.learned`
+        "note": f"GWS minus {FIXED}, seed by seed: {each}.",
+    }
+
+
+def worst_seed(found: Comparison, place: Place) -> str:
+    """Of the uneven seed where the learned factor does worst: what is known of it."""
+    long, free = (found.curves(arm, "uneven", "length") for arm in (GWS, "FedAvg"))
+    alone = found.gain(GWS, where="uneven")
+    at = int(alone.argmin())
+    later = found.curves(GWS, "uneven", "gamma")[at, 1:]
+    sizes = [place(h.seed).counts.sum(dim=1) for h in found.of(GWS, "uneven")]
+    most = 100 * np.array([float(n.max() / n.sum()) for n in sizes])
+    others = np.delete(most, at).max()
+    said = (
+        f"On the bad seed GWS ends {-alone[at]:.1f} points behind FedAvg, with factors "
+        f"between {later.min():.2f} and {later.max():.2f} from round two on, and "
+        f"a length of {long[at, -1]:.1f} (FedAvg's: {free[at, -1]:.1f}). "
+    )
+    if most[at] > others:
+        said += (
+            f"There one clinic has {most[at]:.0f} % of all images, more than on any "
+            f"other seed (up to {others:.0f} %). Whether that is why, one seed cannot "
+            "tell."
+        )
+    return said
+
+
+def all_uses(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
     """Whether FedLAW gains among the alike, over a client more with the same images.
 
     And that gains, too, but a server loses that trains on them. And whether among the
-    uneven that client gains, FedLAW cannot be told to, nor in either which is ahead, it
-    or a factor alone; and on the seed where a factor alone does worst it loses less
-    than half of that. `paper` has gains as `beside.printed` reads them.
+    uneven that client alone gains, nor in either place can be told which is ahead, it
+    or a factor alone; on the seed where that does worst FedLAW loses less than half as
+    much. `paper` has gains as `beside.printed` reads them.
     """
-    rows, sides = [], {}
+    rows, asides, sides = [], [], {}
     for where in PLACES:
-        theirs = paper["images", where]
-        tuned, law = leads(found, list(theirs), where, theirs)
-        more = leads(found, [ELEVENTH], where)[0]
+        theirs = dict(paper["images", where])
+        theirs[FIXED] = paper["hand", where][FIXED]
+        here = leads(found, ALL, where, theirs)
         pairs = zip(theirs["FedLAW"], theirs["Server-FT"], strict=True)
         less = [mine - other for mine, other in pairs]
-        better, joined, shares = (
+        over = [
             Row(f"FedLAW minus {name}, {where}", found.gain("FedLAW", arm, where))
             for arm, name in _RIVALS.items()
-        )
-        rows += [
-            replace(tuned, aside=where == "uneven"),
-            law,
-            more,
-            replace(better, paper=less, aside=True),
-            replace(joined, aside=True),
-            replace(shares, aside=True),
         ]
-        sides[where] = [side(row.values) for row in rows[-6:]]
-    alike = sides["alike"] == [-1, 1, 1, 1, 1, 0]
-    uneven = sides["uneven"][1:3] == [0, 1] and sides["uneven"][5] == 0
+        over[0] = replace(over[0], paper=less)
+        rows += here[2:]
+        asides += [replace(row, aside=True) for row in (*here[:2], *over)]
+        sides[where] = [side(row.values) for row in (*here, *over)]
+    alike = sides["alike"] == [1, 1, 1, 1, -1, 1, 1, 0]
+    alone = max(sides["uneven"][:3]) < 1 and sides["uneven"][4] < 1
+    uneven = alone and sides["uneven"][3] == 1 and sides["uneven"][-1] == 0
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     worst = int(alone.argmin())
-    saved = law[worst] >= alone[worst] / 2
+    saved = bool(law[worst] >= alone[worst] / 2)
     note = (
-        f"On the uneven seed with GWS at {alone[worst]:+z.1f}, "
-        f"FedLAW is at {law[worst]:+z.1f}."
+        f"On the bad seed FedLAW is at {law[worst]:+z.1f}, GWS at {alone[worst]:+z.1f}."
     )
-    return {"rows": rows, "holds": alike and uneven and bool(saved), "note": note}
-
-
-def harmed(found: Comparison) -> Facts:
-    """Whether a fixed factor costs the uneven, and what GWS does.
-
-    On most seeds it loses less, and on one more than the fixed one does on any, so that
-    of its mean nothing can be told; every seed is in the note.
-    """
-    fixed, learned = leads(found, [FIXED, GWS], "uneven", named=False)
-    gained, lost = (np.asarray(row.values) for row in (learned, fixed))
-    both = Row(f"GWS minus {FIXED}", gained - lost)
-    rows = [learned, both, replace(fixed, aside=True)]
-    worst, *others = np.sort(gained)
-    usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
-    factors = found.curves(GWS, "uneven", "gamma")
-    at = int(gained.argmin())
-    drawn = at == factors[:, -1].argmin()  # it is the one that `temper.learned` draws
-    holds = [side(lost), side(gained)] == [-1, 0] and usual and drawn
-    each = ", ".join(f"{v:+z.1f}" for v in np.sort(gained - lost))
-    later = factors[at, 1:]
-    note = (
-        f"GWS minus {FIXED}, seed by seed: {each}. On the "
-        f"worst seed GWS is {-gained.min():.1f} behind FedAvg, with γ between "
-        f"{later.min():.2f} and {later.max():.2f} in every round but the first."
-    )
-    return {"rows": rows, "holds": bool(holds), "note": note}
+    holds = alike and uneven and saved
+    return {"rows": [*rows, *asides], "holds": holds, "note": note, "unit": UNIT}
 
 
 def _lead(ax: Axes, found: Comparison, arm: str, where: str) -> None:
     ahead = 100 * (found.curves(arm, where) - found.curves("FedAvg", where))
-    draw.banded(ax, np.arange(1, ahead.shape[1] + 1), ahead, color=PALETTE["green"])
+    rounds, colour = np.arange(1, ahead.shape[1] + 1), PALETTE[COLOURS[arm]]
+    draw.banded(ax, rounds, ahead, color=colour)
     ax.axhline(0, color=INK, linestyle=":", linewidth=1.5)
     ax.grid(axis="y")
 

@@ -10,15 +10,7 @@ from torch import Tensor
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking import temper
-from fedlab_book.chapters.shrinking.gains import (
-    CAUSES,
-    DECAY,
-    FIXED,
-    GWS,
-    HALF,
-    PLACES,
-    Facts,
-)
+from fedlab_book.chapters.shrinking.gains import CAUSES, FIXED, GWS, PLACES, Facts
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
@@ -105,19 +97,18 @@ def by_heart(found: Comparison) -> Facts:
     ones, and gains new ones, with nearly all own ones right without it; the learned
     factor costs fewer own ones than the fixed one, and gains more new ones.
     """
-    names = (FIXED, "decay", "half of the step", "GWS")
     lost = {arm: _ahead(found, arm, "alike") for arm in CAUSES}
     uneven = _ahead(found, FIXED, "uneven")
     rows = [
-        Row(f"{name}, alike", values, words=_WORDS, aside=arm in (DECAY, HALF))
-        for name, (arm, values) in zip(names, lost.items(), strict=True)
+        Row(f"{arm}, alike", values, words=_WORDS, aside=True)
+        for arm, values in lost.items()
     ]
-    rows.append(Row(f"{FIXED}, uneven", uneven, words=_WORDS))
+    rows.append(Row(f"{FIXED}, uneven", uneven, words=_WORDS, aside=True))
     apart = uneven - lost[FIXED]
     rows.append(Row("uneven minus alike", apart, words=_WORDS, aside=True))
     fewer = all(side(row.values) == -1 for row in rows)
     less = lost[GWS] - lost[FIXED]
-    rows.append(Row(f"GWS minus {FIXED}, alike", less, words=_WORDS))
+    rows.append(Row(f"GWS minus {FIXED}, alike", less, words=_WORDS, aside=True))
     more = all(side(found.gain(arm, where="alike")) == 1 for arm in CAUSES)
     new = more and side(found.gain(FIXED, where="uneven")) == -1
     knows = 100 * found.ends("FedAvg", "alike", "own").mean() >= _ALL

@@ -63,8 +63,8 @@ def told(path: Path) -> str:
     if 0 < low < len(path) - 1 and factors[low] < 1 < factors[-1]:
         return (
             f"{said} At first $\\gamma$ falls, to {factors[low]:.2f}: the average by "
-            f"size is too sure. It ends at {factors[-1]:.2f}: that of the new shares "
-            "is not sure enough."
+            f"size is too sure. It ends at {factors[-1]:.2f}: the average by the new "
+            "shares is not sure enough."
         )
     return f"{said} $\\gamma$ ends at {factors[-1]:.2f}."
 
@@ -189,8 +189,8 @@ def stopped_short(
     words = ("more", "less")
     rows = [
         Row("ten steps minus ten full ones", ten - full, words=words, aside=True),
-        Row("their share: 800 steps minus ten", kept - ten, words=words),
-        Row("accuracy: 800 steps minus ten", long - short),
+        Row("their share: 800 steps minus ten", kept - ten, words=words, aside=True),
+        Row("accuracy: 800 steps minus ten", long - short, aside=True),
     ]
     near, far = np.mean(ten - full) < _NEAR, kept.mean() < _NEAR
     fallen = [p[-1][2][~w].min() for p, w in zip(last, wrong, strict=True)]

@@ -15,9 +15,9 @@ from fedlab_core.rounds.history import Round
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 CAPTION = (  # of what `learned` draws
-    "Thin: every seed. Orange: as far as ten steps reach, about. Right: a point a "
-    "round and seed; β is the factor for the outputs with the least loss on the "
-    "server's images. Dotted: both are equal."
+    "Left: a thin line a seed; we come back to the black one. Orange: about as far as "
+    "ten steps reach. Right: every round of every seed; β is the factor for the "
+    "outputs that has the least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
@@ -110,7 +110,10 @@ def closer_to_one(found: Comparison, arm: str, paper: Printed, ratio: Printed) -
     seen |= {f"{w}, at the end": v - 1 for w, v in end.items()}
     seen["uneven minus alike, at the end"] = end["uneven"] - end["alike"]
     words = ("above", "below")
-    rows = [Row(n, v, paper.get(n), words=words) for n, v in seen.items()]
+    rows = [
+        Row(n, v, paper.get(n), words=words, aside=n.endswith("round 1"))
+        for n, v in seen.items()
+    ]
     # Both ends lie below one, so the difference says which is nearer to it.
     nearer = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
     step, r = {}, {}
@@ -143,8 +146,8 @@ def seen(now: Round) -> dict[str, float]:
 def terms(now: Round) -> dict[str, float]:
     """Of a round: the lengths of its step and of its shrinking.
 
-    step, pull, and along, what of the step leads along the parameters that the round
-    began with: in lengths of these, which is `length`.
+    step and pull, in lengths of the parameters that the round began with, which is
+    `length`; and by how much the clients made them longer, before any shrinking.
     """
     world = now.world
     start = {n: now.before[n][0] for n in world.parameters}
@@ -156,7 +159,7 @@ def terms(now: Round) -> dict[str, float]:
     whole = float(w.norm())
     return {
         "step": both.step / whole,
-        "along": gamma * float((mean - w) @ w) / whole**2,
+        "longer": float(mean.norm()) - whole,
         "pull": both.shrink / whole,
         "length": whole,
     }
