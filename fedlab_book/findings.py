@@ -99,7 +99,7 @@ def finding(
     caption = f"{' or '.join(map(str, seeds))} seeds, paired."
     caption = f"{caption} {note}".rstrip()
     main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
-    how = (_span(rows), unit, digits, any(row.printed for row in rows))
+    how = (_span(rows), unit, digits)
     shown = _forest(main, caption, *how) if main else ""
     if more:
         what = f"{len(more)}{' more' * bool(main)} comparison{'s' * (len(more) > 1)}"
@@ -112,13 +112,9 @@ def finding(
 
 
 def _forest(
-    rows: Sequence[Row],
-    caption: str,
-    span: tuple[float, float],
-    unit: str,
-    digits: int,
-    papers: bool,
+    rows: Sequence[Row], caption: str, span: tuple[float, float], unit: str, digits: int
 ) -> str:
+    papers = any(row.printed for row in rows)
     head = ["", unit, "mean ± 95 %", "we can say", *(["paper"] if papers else [])]
     body = "".join(_line(row, *span, digits, papers) for row in rows)
     titles = "".join(

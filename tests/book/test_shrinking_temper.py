@@ -34,7 +34,7 @@ def factor(
     return made(seen, last=2)
 
 
-def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
+def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_steps_are_short():
     paper, r = {"alike, at the end": [-0.06]}, {"r": [20.5]}
 
     def said(
@@ -42,15 +42,20 @@ def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
         uneven: float,
         first: float = 1.3,
         steps: tuple[float, float] = (0.06, 0.05),
+        brief: float = 0.97,
+        one: float = 0.02,
     ):
         found = factor(alike, uneven, first, steps=steps)
-        return temper.closer_to_one(found, "GWS", paper, r)
+        quick = factor(brief, 1.0, steps=(one, 1.0))
+        return temper.closer_to_one(found, quick, "GWS", paper, r)
 
     right = said(0.9, 0.95)
     assert right["holds"] and right["rows"][2].printed == [-0.06]
-    assert right["rows"][-1].values[0] == pytest.approx(0.05)
+    by_hand = [-0.03, 0.05, 0.07]
+    assert [r.values[0] for r in right["rows"][-3:]] == pytest.approx(by_hand)
     assert right["rows"][0].says == "above" and right["rows"][2].says == "below"
-    assert "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven); the paper's: 20.5" in right["note"]
+    each = "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven), 0.5 ± 0.0 (one epoch)"
+    assert f"{each}; the paper's: 20.5" in right["note"]
     wrong = (
         said(0.95, 0.9),
         said(1.1, 0.95),
@@ -58,8 +63,25 @@ def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_uneven():
         said(0.9, 0.95, first=0.98),
         said(0.9, 0.95, steps=(0.05, 0.06)),
         said(0.9, 0.95, steps=(0.09, 0.05)),
+        said(0.9, 0.95, brief=0.9),
+        said(0.9, 0.95, brief=1.01),
+        said(0.9, 0.95, one=0.06),
     )
     assert not any(planted["holds"] for planted in wrong)
+
+
+def test_with_one_epoch_the_learned_factor_has_to_gain_and_the_fixed_one_to_cost():
+    def quick(learned: float, fixed: float) -> Comparison:
+        ends = {"FedAvg": 0.0, "GWS": learned, "fixed": fixed}
+        return made(
+            {("alike", a): {"accuracy": [0.5 + v / 100] * 3} for a, v in ends.items()}
+        )
+
+    right = temper.adapted(quick(2.0, -3.0), "fixed", "GWS", {"GWS": [3.8]})
+    assert right["holds"] and right["rows"][0].printed == [3.8]
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([2, -3])
+    for one in (quick(0.0, -3.0), quick(2.0, 0.0)):
+        assert not temper.adapted(one, "fixed", "GWS", {})["holds"]
 
 
 def test_a_temperature_is_compared_by_its_root():

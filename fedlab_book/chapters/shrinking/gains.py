@@ -38,8 +38,6 @@ COLOURS = {
     GWS: "green",
 }
 COLOURS |= {MILD: "pink", ONCE: "sky"}
-ALL = (FIXED, GWS, "FedLAW", ELEVENTH, "Server-FT")
-_RIVALS = {"Server-FT": "Server-FT", ELEVENTH: "the eleventh", GWS: "GWS"}  # in short
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "So it would be "
     "if the clinics added little between two averages. In five epochs they add enough.",
@@ -47,8 +45,6 @@ GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "The same: the clinics train the missing length back": "So it would be if a short "
     "network trained just as a long one does.",
 }
-_MOST = 0.8  # of the seeds, that "most" asks for
-_FAR = 3  # times the next loss, from which one is far out
 
 
 def right(found: Comparison) -> str:
@@ -110,7 +106,7 @@ def stopped(found: Comparison) -> Facts:
     hit, last = 100 * found.curves("FedAvg", "alike"), found.last
     windows = np.lib.stride_tricks.sliding_window_view(hit, last, axis=1)
     best = windows.mean(axis=2).max(axis=1)
-    rows = [Row(a, found.scores(a, "alike") - best, aside=True) for a in CAUSES]
+    rows = [Row(a, found.scores(a, "alike") - best) for a in CAUSES]
     more = pm(best - found.scores("FedAvg", "alike"))
     return {
         "rows": rows,
@@ -159,84 +155,53 @@ def joined(place: Place) -> Place:
     return world
 
 
-def learned_or_fixed(found: Comparison) -> Facts:
-    """Whether among the uneven the learned factor loses less than the fixed one.
+def worth(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
+    """Whether learning beats a client more, with the same images, among the alike.
 
-    It does on most seeds, and on one loses more than the fixed one does on any, so that
-    of its mean nothing can be told; every seed is in the note.
+    That gains there, too, and among the uneven it alone. `paper` has gains as
+    `beside.printed` reads them.
     """
-    fixed, learned = leads(found, [FIXED, GWS], "uneven")
-    gained, lost = (np.asarray(row.values) for row in (learned, fixed))
-    both = Row(f"GWS minus {FIXED}", gained - lost)
-    worst, *others = np.sort(gained)
-    usual = np.mean(gained > lost) >= _MOST and worst < min(*lost, _FAR * min(others))
-    drawn = gained.argmin() == found.curves(GWS, "uneven", "gamma")[:, -1].argmin()
-    sides = [side(row.values) for row in (fixed, learned)]
-    each = ", ".join(f"{v:+z.1f}" for v in both.values)
-    return {
-        "rows": [both, replace(learned, name="GWS over FedAvg")],
-        "holds": bool(sides == [-1, 0] and usual and drawn),  # by `temper.learned`
-        "note": f"GWS minus {FIXED}, seed by seed: {each}.",
-    }
+    rows, asides, sides = [], [], {}
+    arms = (GWS, "FedLAW", ELEVENTH)
+    pairs = ((GWS, ELEVENTH), ("FedLAW", ELEVENTH), ("FedLAW", GWS), (GWS, FIXED))
+    for where in PLACES:
+        here = leads(found, arms, where, paper["images", where])
+        over = [
+            Row(f"{a} minus {b}, {where}", found.gain(a, b, where), aside=True)
+            for a, b in pairs
+        ]
+        rows += here
+        asides += over
+        sides[where] = [side(row.values) for row in (*here, *over)]
+    alike = sides["alike"] == [1, 1, 1, 1, 1, 0, 1]
+    uneven = max(sides["uneven"][:2]) < 1 and sides["uneven"][2] == 1
+    holds = alike and uneven and sides["uneven"][5] == 0
+    return {"rows": [*rows, *asides], "holds": holds, "unit": UNIT}
 
 
 def worst_seed(found: Comparison, place: Place) -> str:
     """Of the uneven seed where the learned factor does worst: what is known of it."""
     long, free = (found.curves(arm, "uneven", "length") for arm in (GWS, "FedAvg"))
-    alone = found.gain(GWS, where="uneven")
+    alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     at = int(alone.argmin())
     later = found.curves(GWS, "uneven", "gamma")[at, 1:]
     sizes = [place(h.seed).counts.sum(dim=1) for h in found.of(GWS, "uneven")]
     most = 100 * np.array([float(n.max() / n.sum()) for n in sizes])
     others = np.delete(most, at).max()
     said = (
-        f"On the bad seed GWS ends {-alone[at]:.1f} points behind FedAvg, with factors "
-        f"between {later.min():.2f} and {later.max():.2f} from round two on, and "
-        f"a length of {long[at, -1]:.1f} (FedAvg's: {free[at, -1]:.1f}). "
+        f"On one uneven seed GWS ends {-alone[at]:.1f} points behind FedAvg; on all "
+        f"others together it is {pm(np.delete(alone, at))} from it. From round two on "
+        f"its factor stays between {later.min():.2f} and {later.max():.2f} there, and "
+        f"leaves a length of {long[at, -1]:.1f} (FedAvg's: {free[at, -1]:.1f}). "
     )
     if most[at] > others:
         said += (
-            f"There one clinic has {most[at]:.0f} % of all images, more than on any "
-            f"other seed (up to {others:.0f} %). Whether that is why, one seed cannot "
-            "tell."
+            f"One clinic has {most[at]:.0f} % of all images, more than on any other "
+            f"seed (up to {others:.0f} %). "
         )
-    return said
-
-
-def all_uses(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
-    """Whether FedLAW gains among the alike, over a client more with the same images.
-
-    And that gains, too, but a server loses that trains on them. And whether among the
-    uneven that client alone gains, nor in either place can be told which is ahead, it
-    or a factor alone; on the seed where that does worst FedLAW loses less than half as
-    much. `paper` has gains as `beside.printed` reads them.
-    """
-    rows, asides, sides = [], [], {}
-    for where in PLACES:
-        theirs = dict(paper["images", where])
-        theirs[FIXED] = paper["hand", where][FIXED]
-        here = leads(found, ALL, where, theirs)
-        pairs = zip(theirs["FedLAW"], theirs["Server-FT"], strict=True)
-        less = [mine - other for mine, other in pairs]
-        over = [
-            Row(f"FedLAW minus {name}, {where}", found.gain("FedLAW", arm, where))
-            for arm, name in _RIVALS.items()
-        ]
-        over[0] = replace(over[0], paper=less)
-        rows += here[2:]
-        asides += [replace(row, aside=True) for row in (*here[:2], *over)]
-        sides[where] = [side(row.values) for row in (*here, *over)]
-    alike = sides["alike"] == [1, 1, 1, 1, -1, 1, 1, 0]
-    alone = max(sides["uneven"][:3]) < 1 and sides["uneven"][4] < 1
-    uneven = alone and sides["uneven"][3] == 1 and sides["uneven"][-1] == 0
-    alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
-    worst = int(alone.argmin())
-    saved = bool(law[worst] >= alone[worst] / 2)
-    note = (
-        f"On the bad seed FedLAW is at {law[worst]:+z.1f}, GWS at {alone[worst]:+z.1f}."
-    )
-    holds = alike and uneven and saved
-    return {"rows": [*rows, *asides], "holds": holds, "note": note, "unit": UNIT}
+        if law[at] >= alone[at] / 2:
+            said += f"FedLAW, which can lower its share, ends at {law[at]:+z.1f}. "
+    return said + "What of all this is the reason, one seed cannot tell."
 
 
 def _lead(ax: Axes, found: Comparison, arm: str, where: str) -> None:

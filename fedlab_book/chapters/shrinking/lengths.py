@@ -14,6 +14,7 @@ from fedlab_book.findings import Row
 SPREAD = "0.93 over five rounds"  # a fifth of the fixed one's shrinking in each
 _EPOCHS = ("five epochs", "one epoch")
 _LOOKS = {"FedAvg": ("blue", "-"), SPREAD: ("magenta", "-."), FIXED: ("red", "--")}
+_TIMES = 0.93 / 0.07  # s, that is the length where it stays
 _SHORT = 0.5  # of the first length, below which a network has withered
 
 
@@ -68,8 +69,9 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     note = (
         f"FedAvg with one epoch, {rounds} rounds: "
         f"{quick.scores('FedAvg', 'alike').mean():.1f} %. In the last rounds the "
-        f"clinics add s = {more.mean():.2f} to .93's length with five epochs, "
-        f"{less.mean():.2f} with one; to FedAvg's, with five, {free.mean():.2f}."
+        f"clinics add s = {more.mean():.2f} to .93's length with five epochs, which "
+        f"makes ℓ* = {_TIMES * more.mean():.1f}; with one {less.mean():.2f}, which "
+        f"makes {_TIMES * less.mean():.1f}. To FedAvg's they add {free.mean():.2f}."
     )
     holds = [side(row.values) for row in rows] == [1, -1, 0] and adds and withered
     return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}
