@@ -54,8 +54,8 @@ def test_the_factor_begins_above_one_and_ends_nearer_to_it_where_steps_are_short
     by_hand = [-0.03, 0.05, 0.07]
     assert [r.values[0] for r in right["rows"][-3:]] == pytest.approx(by_hand)
     assert right["rows"][0].says == "above" and right["rows"][2].says == "below"
-    each = "1.5 ± 0.0 (alike), 1.2 ± 0.0 (uneven), 0.5 ± 0.0 (one epoch)"
-    assert f"{each}; the paper's: 20.5" in right["note"]
+    each = "0.60 and 1.5 (alike), 0.50 and 1.2 (uneven), 0.20 and 0.5 (one epoch)."
+    assert each in right["note"] and "r of 20.5 on average" in right["note"]
     wrong = (
         said(0.95, 0.9),
         said(1.1, 0.95),
@@ -79,7 +79,7 @@ def test_with_one_epoch_the_learned_factor_has_to_gain_and_the_fixed_one_to_cost
 
     right = temper.adapted(quick(2.0, -3.0), "fixed", "GWS", {"GWS": [3.8]})
     assert right["holds"] and right["rows"][0].printed == [3.8]
-    assert [r.values[0] for r in right["rows"]] == pytest.approx([2, -3])
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([2])
     for one in (quick(0.0, -3.0), quick(2.0, 0.0)):
         assert not temper.adapted(one, "fixed", "GWS", {})["holds"]
 

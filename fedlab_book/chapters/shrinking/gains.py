@@ -158,8 +158,8 @@ def joined(place: Place) -> Place:
 def worth(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
     """Whether learning beats a client more, with the same images, among the alike.
 
-    That gains there, too, and among the uneven it alone. `paper` has gains as
-    `beside.printed` reads them.
+    That gains there, too, and among the uneven it beats both ways to learn. `paper` has
+    gains as `beside.printed` reads them.
     """
     rows, asides, sides = [], [], {}
     arms = (GWS, "FedLAW", ELEVENTH)
@@ -174,8 +174,7 @@ def worth(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
         asides += over
         sides[where] = [side(row.values) for row in (*here, *over)]
     alike = sides["alike"] == [1, 1, 1, 1, 1, 0, 1]
-    uneven = max(sides["uneven"][:2]) < 1 and sides["uneven"][2] == 1
-    holds = alike and uneven and sides["uneven"][5] == 0
+    holds = alike and sides["uneven"][2:6] == [1, -1, -1, 0]
     return {"rows": [*rows, *asides], "holds": holds, "unit": UNIT}
 
 
@@ -201,7 +200,7 @@ def worst_seed(found: Comparison, place: Place) -> str:
         )
         if law[at] >= alone[at] / 2:
             said += f"FedLAW, which can lower its share, ends at {law[at]:+z.1f}. "
-    return said + "What of all this is the reason, one seed cannot tell."
+    return said + "One seed cannot tell why."
 
 
 def _lead(ax: Axes, found: Comparison, arm: str, where: str) -> None:
