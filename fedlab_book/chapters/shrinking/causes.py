@@ -1,5 +1,6 @@
 """What a gain goes with: how short the network is kept, by whatever means."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def shortness(found: Comparison, paper: Printed) -> Facts:
         Row("GWS over that line", over),
         Row(f"{FIXED} minus decay", by_decay, within=_NEAR),
         *(
-            Row(row.name, row.values, row.paper, aside=True)
+            replace(row, aside=True)
             for row in leads(found, (*CAUSES, ONCE), "alike", paper, named=False)
         ),
         Row("GWS minus decay", found.gain(GWS, DECAY, "alike"), ahead, aside=True),

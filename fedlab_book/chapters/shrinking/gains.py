@@ -36,8 +36,9 @@ COLOURS = {
     DECAY: "orange",
     HALF: "violet",
     GWS: "green",
+    MILD: "pink",
+    ONCE: "sky",
 }
-COLOURS |= {MILD: "pink", ONCE: "sky"}
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "So it would be "
     "if the clinics added little between two averages. In five epochs they add enough.",
