@@ -18,6 +18,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from fedlab_book import figures
+from fedlab_book.apart import spread
 
 Drawing = tuple[Figure, str]  # a figure and its text alternative
 
@@ -64,7 +65,8 @@ def frames(
     """A picture for every combination of the axes' values, with a control per axis.
 
     Args:
-        draw: called as `draw(*values)`, one value per axis.
+        draw: called as `draw(*values)`, one value per axis, on every core: what it
+            leaves behind elsewhere than in its answer may be lost.
         key: combinations with the same `key(*values)` are drawn once. Without it every
             combination is drawn; those that come out alike still share one frame.
         render: `(figure, alt, scope) -> markup`.
@@ -94,7 +96,11 @@ class _Frames:
         # Frames of one widget are never shown together, hence one scope for their ids.
         self._scope = f"frames {next(_scopes)}"
         self._layout = W.Layout(margin="0")  # shared: one of its own costs 1 kB a frame
-        self._by_key: dict[Hashable, W.HTML] = {}
+        firsts: dict[Hashable, tuple[Any, ...]] = {}
+        for values in itertools.product(*(axis.values for axis in axes)):
+            firsts.setdefault(self._key_of(values), values)
+        drawn = spread(self._drawn, list(firsts.values()))
+        self._by_key = dict(zip(firsts, drawn, strict=True))
         self._by_markup: dict[str, W.HTML] = {}
         self._by_children: dict[tuple[str, ...], W.Stack] = {}
 
@@ -115,15 +121,20 @@ class _Frames:
         return self._by_children[ids]
 
     def _frame(self, values: tuple[Any, ...]) -> W.HTML:
-        key = self._key(*values) if self._key else values
-        if key not in self._by_key:
-            with mpl.rc_context(figures.STYLE):
-                figure, alt = self._draw(*values)
-                markup = figures.framed(self._render(figure, alt, self._scope))
-            if markup not in self._by_markup:
-                self._by_markup[markup] = W.HTML(markup, layout=self._layout)
-            self._by_key[key] = self._by_markup[markup]
-        return self._by_key[key]
+        markup = self._by_key[self._key_of(values)]
+        if markup not in self._by_markup:
+            self._by_markup[markup] = W.HTML(markup, layout=self._layout)
+        return self._by_markup[markup]
+
+    def _key_of(self, values: tuple[Any, ...]) -> Hashable:
+        return self._key(*values) if self._key else values
+
+    def _drawn(self, some: Sequence[tuple[Any, ...]]) -> list[str]:
+        with mpl.rc_context(figures.STYLE):
+            return [
+                figures.framed(self._render(*self._draw(*values), self._scope))
+                for values in some
+            ]
 
 
 def _control(axis: Axis) -> Any:

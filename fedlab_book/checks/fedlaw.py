@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from fedlab_book.checks._tools import Answer, Traps, call, compare, fail
 
@@ -36,35 +35,37 @@ def where_it_hurts(answer: Answer) -> str:
     return f"on {len(gaps)} new seeds shrinking costs {-mean:.1f} ± {half:.1f} points"
 
 
-def after_rescaling(answer: Answer) -> str:
+def slopes(answer: Answer) -> str:
     rng = np.random.default_rng(1)
-    for layers, gamma in ((2, 0.5), (3, 1.2), (1, 40.0)):
-        outputs, labels = 8 * rng.normal(size=(6, 4)), rng.integers(0, 4, 6)
-        got, case = call(answer, outputs.copy(), labels.copy(), layers, gamma)
-        loss, right = _two(got, case, "the loss, and the accuracy")
+    for clients, gamma in ((3, 0.5), (2, 1.2), (5, 3.0)):
+        models, goal = rng.normal(size=(clients, 4)), rng.normal(size=4)
+        a = torch.tensor(np.log(gamma)).requires_grad_()
+        b = torch.tensor(rng.normal(size=clients)).requires_grad_()
+        shares = b.softmax(0)
+        w = a.exp() * (shares[:, None] * torch.tensor(models)).sum(0)
+        loss = (w - torch.tensor(goal)).square().sum() / 2
+        along = [g.numpy() for g in torch.autograd.grad(loss, (a, b))]
+        lam, grad = shares.detach().numpy(), w.detach().numpy() - goal
+        given = (models.copy(), grad.copy(), gamma, lam.copy())
+        got, case = call(answer, *given)
+        of_a, of_b = _two(got, case, "the slope along a, and those along b")
 
-        def at(scale: float, z: np.ndarray = outputs, y: np.ndarray = labels) -> float:
-            found = F.cross_entropy(torch.tensor(scale * z), torch.tensor(y))
-            return float(found)
-
-        expected = at(gamma**layers)
+        mean = lam @ models
         traps: Traps = {
-            "each layer brings a factor gamma": at(gamma) if layers > 1 else np.nan,
-            "the outputs grow by a power of gamma, not gamma times the layers": at(
-                gamma * layers
-            )
-            if layers > 1
-            else np.nan,
-            "the mean is asked for, not the sum": len(labels) * expected,
-            "take away each row's largest output first: exp overflows": np.inf,
-            "exp overflows: take away each row's largest output first": np.nan,
+            "along a, not gamma: gamma is e to the a": grad @ mean,
+            "the loss sees gamma times the average": gamma * gamma * grad @ mean,
         }
-        compare(case, loss, expected, traps)
-        hit = sum(int(np.argmax(z)) == y for z, y in zip(outputs, labels, strict=True))
-        traps = {"a fraction is asked for, not a count": hit}
-        hint = "the largest output stays the largest: accuracy does not change"
-        compare(case, right, hit / len(labels), traps, hint)
-    return "outputs times gamma to the layers; the loss follows, the accuracy stays"
+        compare(case, of_a, along[0], traps)
+        traps = {
+            "the shares sum to one: what one gets, the others lose": gamma
+            * lam
+            * (models @ grad),
+            "the slope of a softmax has the share itself in it": gamma
+            * ((models - mean) @ grad),
+            "the loss sees gamma times the average": lam * ((models - mean) @ grad),
+        }
+        compare(case, of_b, along[1], traps)
+    return "both slopes, as autograd finds them"
 
 
 def _valley(best: float, bend: float, runs: list[float], gamma: float) -> float:

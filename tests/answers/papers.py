@@ -38,12 +38,9 @@ def where_it_hurts(seeds):
     return 57.0 + at % 2, 60.5 + (at % 4) / 3
 
 
-def after_rescaling(outputs, labels, layers, gamma):
-    z = gamma**layers * np.asarray(outputs)
-    z = z - z.max(axis=1, keepdims=True)
-    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    right = (z.argmax(axis=1) == labels).mean()
-    return -log_p[np.arange(len(labels)), labels].mean(), right
+def slopes(models, grad, gamma, shares):
+    mean = shares @ models
+    return gamma * grad @ mean, gamma * shares * ((models - mean) @ grad)
 
 
 def best_factor(loss, runs=28):
@@ -136,7 +133,7 @@ RIGHT = {
     "3.3": drift_needed,
     "3.4": hide,
     "4.1": where_it_hurts,
-    "4.2": after_rescaling,
+    "4.2": slopes,
     "4.3": best_factor,
     "6.1": new_rows,
     "6.2": needed,
@@ -178,16 +175,28 @@ WRONG = [
     ),
     ("4.1", lambda seeds: 57.0, "two things are asked for"),
     ("4.1", lambda seeds: (57.0, 60.0), "an accuracy for each of 8 seeds"),
+    ("4.2", two(slopes, lambda a, b, m, g, f, s: (a / f, b)), "along a, not gamma"),
     (
         "4.2",
-        two(after_rescaling, lambda a, b, z, y, *_: (a * len(y), b)),
-        "the mean is asked for, not the sum",
+        two(slopes, lambda a, b, m, g, f, s: (f * a, b)),
+        "gamma times the average",
     ),
     (
         "4.2",
-        two(after_rescaling, lambda a, b, z, y, *_: (a, b * len(y))),
-        "a fraction is asked for",
+        two(slopes, lambda a, b, m, g, f, s: (a, f * s * (m @ g))),
+        "the shares sum to one",
     ),
+    (
+        "4.2",
+        two(slopes, lambda a, b, m, g, f, s: (a, b / s)),
+        "the slope of a softmax has the share itself",
+    ),
+    (
+        "4.2",
+        two(slopes, lambda a, b, m, g, f, s: (a, b / f)),
+        "gamma times the average",
+    ),
+    ("4.2", lambda *given: slopes(*given)[1], "two things are asked for"),
     ("4.3", lambda loss: best_factor(loss, 60), "runs; a server has 30"),
     ("4.3", best_of_even_grid, "an even grid is too coarse"),
     ("4.3", best_of_grid, "not close enough"),

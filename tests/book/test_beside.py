@@ -21,9 +21,16 @@ def test_the_table_in_words_counts_what_goes_otherwise():
         "opposite",
     ]
     told = beside.in_words(
-        pd.DataFrame({"comparison": list("abcd"), "can we tell?": said})
+        pd.DataFrame(
+            {"comparison": ["a", "b", "c", "d (points)"], "can we tell?": said}
+        )
     )
     assert told.startswith("Claims of the paper beside ours: of 4, 2 go its way")
-    assert told.endswith("of 1 we cannot tell; 1 goes otherwise.")
+    assert told.endswith("of 1 we cannot tell; 1 goes otherwise: d.")
+    apart = [*said, f"{beside.ELSE}: ten steps"]
+    names = [*"abcde"]
+    more = pd.DataFrame({"comparison": names, "can we tell?": apart})
+    told = beside.in_words(more)
+    assert told.endswith("we cannot tell; 1 is not comparable; 1 goes otherwise: d.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

@@ -1,6 +1,6 @@
 """Chapter 4's findings and pictures: by hand, and red where a number is planted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,13 +11,13 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import beside, causes, gains, heart, lengths, wrong
+from fedlab_book.chapters.shrinking import beside, causes, gains, wrong
 from fedlab_core.tree import flatten
 from tests.figure_cases import SEEDS, drawn, made
 
 FIXED, DECAY, HALF, LEARNED = gains.CAUSES
-ONCE, ELEVENTH, SPREAD = gains.ONCE, gains.ELEVENTH, lengths.SPREAD
-OTHERS = [ONCE, ELEVENTH, SPREAD, gains.MILD, "FedAvg", "FedLAW"]
+ONCE, ELEVENTH = gains.ONCE, gains.ELEVENTH
+OTHERS = [ONCE, ELEVENTH, gains.MILD, "FedAvg", "FedLAW"]
 ARMS = [*gains.CAUSES, *OTHERS]
 
 
@@ -25,9 +25,7 @@ def ended(
     alike: dict[str, float],
     uneven: dict[str, float],
     own: float = 1.0,
-    given_up: tuple[float, float] = (5.0, 15.0),
-    learned: float = 4.0,
-    decayed: float = 5.0,
+    lost: Mapping[str, float] | None = None,
     at_once: float = 0.0,
     length: Sequence[float] = (5, 6, 6, 6, 6, 6),
     longer: float = 0.5,
@@ -37,21 +35,18 @@ def ended(
 ) -> Comparison:
     """All at .1, then at .5, but those named, by so many points.
 
-    FedAvg is right on this part of its clients' `own` samples; a fixed factor has
-    `given_up` so many points of it where clients are alike, and where they are not,
-    as the `learned` one has, and what is `decayed`, everywhere. Networks are so long,
+    FedAvg is right on this part of its clients' `own` samples; others have `lost` so
+    many points of it. Networks are so long,
     those of the learned factor as `grown`, of half steps as `half`; FedAvg's clients
     add .2 to it in a round, others so much `longer`. Factors end at `last`.
     """
     seen = {}
-    places = (("alike", alike, given_up[0]), ("uneven", uneven, given_up[1]))
-    for where, more, less in places:
+    for where, more in (("alike", alike), ("uneven", uneven)):
         long = {LEARNED: grown, HALF: [half] * 6, "FedAvg": [9.0] * 6}
-        lost = {FIXED: less, LEARNED: learned, DECAY: decayed, HALF: decayed}
         for arm in ARMS:
             seen[where, arm] = {
                 "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
-                "own": [0.2] + [own - lost.get(arm, 0) / 100] * 5,
+                "own": [0.2] + [own - (lost or {}).get(arm, 0) / 100] * 5,
                 "at_once": [at_once] * 6,
                 "gamma": [1.2] + [last] * 5,
                 "length": long.get(arm, length),
@@ -111,35 +106,30 @@ def test_a_factor_multiplies_the_model_of_its_round_alone():
     assert 0.5 < float(third[1].norm() / third[0].norm()) < 0.9  # it trained on
 
 
-def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
-    up, down = {FIXED: 1.0}, {FIXED: -20.0}
-    withers = (5, 0.5, 0.5, 0.5, 0.5, 0.5)
+def test_a_path_is_the_mean_of_other_seeds_and_has_to_gain_without_labels():
+    columns = {"accuracy": [0.5, 0.5]}
+    runs = {
+        ("alike", LEARNED, seed): fl.History(
+            LEARNED, seed, [{"round": t, "gamma": 1 + seed / t} for t in (1, 2)]
+        )
+        for seed in (1, 2, 4)
+    }
+    path = gains.mean_path(Comparison(runs), LEARNED, [2, 4])
+    assert path == {1: pytest.approx(4.0), 2: pytest.approx(2.5)}
 
-    def said(quick: dict, found: dict, short=withers, five=0.5, one=0.1):
-        brief = ended(quick, {}, length=short, longer=one)
-        return lengths.one_epoch(brief, ended(found, {}, longer=five))
+    def said(alone: float, learned: float = 2.0) -> dict:
+        ends = {"FedAvg": 0.0, FIXED: 1.0, gains.PATH: alone, LEARNED: learned}
+        seen = {
+            ("alike", arm): {**columns, "accuracy": [0.5 + more / 100] * 2}
+            for arm, more in ends.items()
+        }
+        return gains.followed(made(seen))
 
-    right = said(down, up)
-    assert right["holds"] and "one epoch, 6 rounds: 50.1 %." in right["note"]
-    assert (
-        "s = 0.50 to .93's length with five epochs, which makes ℓ* = 6.6; with one 0.10"
-        in right["note"]
-    )
-    assert right["note"].endswith("which makes 1.3. To FedAvg's they add 0.20.")
-    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20, 0])
-    assert right["rows"][1].name == "γ = 0.93, one epoch"
-    planted = (
-        said(down, {}),
-        said({}, up),
-        said(down | {SPREAD: 1.0}, up),
-        said(down, up, five=0.2),  # no more than to FedAvg's
-        said(down, up, one=0.5),  # as much as with five
-        said(down, up, short=(5, 3, 3, 3, 3, 3)),  # it is long still
-    )
-    assert not any(one["holds"] for one in planted)
-    alt = drawn(lengths.by_round(ended({}, {}), ended({}, {})))
-    assert "five epochs, FedAvg: 9.0" in alt
-    assert "five epochs, γ = 0.93: 6.0" in alt and f"one epoch, {SPREAD}: 6.0" in alt
+    right = said(2.0)
+    assert right["holds"]
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, 0, 2], abs=0.01)
+    for one in (said(1.0), said(1.5), said(-1.0, -1.0)):
+        assert not one["holds"]
 
 
 def test_a_stopped_fedavg_is_taken_at_its_best_rounds_in_a_row():
@@ -169,70 +159,91 @@ def test_the_guess_that_is_right_is_the_runs():
         assert gains.right(ended({FIXED: gain}, {})) == guess
 
 
-def test_the_gain_has_to_go_with_shortness_and_the_learned_one_to_be_above():
-    """Networks end at 9 (FedAvg), 8 (half), 6.5 (GWS), 6: .4 points a unit less."""
-    right = dict.fromkeys((FIXED, DECAY, ONCE, gains.MILD), 1.2)
-    right |= {HALF: 0.4, LEARNED: 2.0}
-    found, paper = ended(right, {}), PRINTED["why", "alike"]
-    said = causes.shortness(found, paper)
+def test_a_gain_has_to_go_with_both_suspects_and_the_learned_one_to_be_above():
+    """Lengths at the end: 9 (FedAvg), 8 (half), 6.5 (GWS), 6: .4 points a unit less.
+
+    Of own images all are right about 100 %, of half steps 97, else 91: .8 or 1.2 points
+    for 3 or 9 fewer.
+    """
+    short = (FIXED, DECAY, ONCE, gains.MILD)
+    right = dict.fromkeys(short, 1.2) | {HALF: 0.4, LEARNED: 2.0}
+    lost = dict.fromkeys(short, 9.0) | {HALF: 3.0, LEARNED: 6.0}
+    found, paper = ended(right, {}, lost=lost), PRINTED["why", "alike"]
+    said = causes.both_suspects(found, paper)
     assert said["holds"]
-    shown = [row for row in said["rows"] if not row.aside]
-    assert [row.values[0] for row in shown] == pytest.approx([0.4, 1.0, 0.0])
+    by_hand = [0.4, 1.2 / 0.9, 1.0, 2.0 - 6 * 1.2 / 9]
+    assert [row.values[0] for row in said["rows"][:4]] == pytest.approx(by_hand, 0.03)
     by_name = {row.name: row for row in said["rows"]}
     assert by_name[FIXED].printed == [4.0, 1.0]
     assert by_name["GWS minus decay"].printed == [3.0]
     assert by_name["GWS minus decay"].values[0] == pytest.approx(0.8)
     assert by_name[causes.MOMENT].says == "within 0.2"
-    planted = [
-        right | {LEARNED: 1.0},  # on the line
-        right | {DECAY: 0.6},
-        right | {HALF: 0.0},
-        right | dict.fromkeys((FIXED, DECAY, ONCE, gains.MILD), 0.1) | {HALF: 1.0},
+    planted: list[dict[str, Any]] = [
+        {"alike": right | {LEARNED: 1.0}},  # on the line of lengths
+        {
+            "alike": right | {LEARNED: 1.1},
+            "grown": [9.0] * 6,
+            "lost": lost | {LEARNED: 9.0},
+        },
+        {"alike": right | {DECAY: 0.6}},
+        {"alike": right | {HALF: 0.0}},
+        {"alike": right | dict.fromkeys(short, 0.1) | {HALF: 1.0}},
+        {"alike": right, "at_once": -0.5},
+        {"alike": right, "own": 0.98},
+        {"alike": right, "lost": dict.fromkeys(short, -9.0) | {HALF: -3.0}},
+        {"alike": right, "half": 3.0, "length": [9.0] * 6},  # shorter gains less
     ]
-    for one in planted:
-        assert not causes.shortness(ended(one, {}), paper)["holds"], one
-    assert not causes.shortness(ended(right, {}, at_once=-0.5), paper)["holds"]
-    alt = drawn(causes.by_length(found))
-    assert "half of the step: 8.0 and +0.4 ± 0.0" in alt and "FedAvg: 9.0" in alt
+    for how in planted:
+        changed: dict[str, Any] = {"alike": right, "lost": lost, **how}
+        one = ended(uneven={}, **changed)
+        assert not causes.both_suspects(one, paper)["holds"], how
+    alt = drawn(causes.suspected(found))
+    assert "half of the step +0.4 ± 0.0" in alt
+    assert "length of w: FedAvg 9.0, halved once 6.0, half of the step 8.0" in alt
+    assert "own images known (%): FedAvg 100.0, halved once 91.0" in alt
     alt = drawn(gains.by_arm(found, gains.CAUSES, "alike"))
     assert "half of the step: +0.4 ± 0.0" in alt
 
 
-def test_a_factor_has_to_cost_own_images_and_most_where_clients_are_uneven():
-    best, worst = {FIXED: 1.0, DECAY: 1.0, HALF: 1.0, LEARNED: 2.0}, {FIXED: -2.0}
-    found = ended(best, worst)
-    said = heart.by_heart(found)
-    assert said["holds"]
-    by_hand = [-5, -5, -5, -4, -15, -10, 1]
+def test_the_uneven_have_to_know_less_and_to_lose_more():
+    def own(free: float, fixed: float, uneven: float, there: float) -> dict:
+        ends = {
+            ("alike", "FedAvg"): free,
+            ("alike", FIXED): fixed,
+            ("uneven", "FedAvg"): uneven,
+            ("uneven", FIXED): there,
+        }
+        seen = {
+            key: {"accuracy": [0.5] * 2, "own": [v / 100] * 2}
+            for key, v in ends.items()
+        }
+        return causes.unlearned(made(seen))
+
+    said = own(99, 91, 88, 72)
+    assert (
+        said["holds"] and said["note"] == "FedAvg itself: 99 % (alike), 88 % (uneven)."
+    )
+    by_hand = [-11, -8, -16, -8]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
-    planted: list[Comparison] = [
-        ended({}, worst),
-        ended(best | {DECAY: 0.0}, worst),
-        ended(best | {HALF: 0.0}, worst),
-        ended(best | {LEARNED: 1.0}, worst),
-        ended(best, worst, learned=5.0),
-        ended(best, worst, learned=0.0),
-        ended(best, {}),
-        ended(best, worst, given_up=(0.0, 15.0)),
-        ended(best, worst, given_up=(15.0, 15.0)),
-        ended(best, worst, decayed=0.0),
-        ended(best, worst, own=0.9),
-    ]
-    for one in planted:
-        assert not heart.by_heart(one)["holds"]
-    alt = drawn(heart.own_and_new(found, {"FedAvg": "red", FIXED: "green"}))
-    assert "uneven: FedAvg 100 and 50 %, γ = 0.93 85 and 48 %" in alt
+    assert said["rows"][0].says == "fewer"
+    for one in (own(88, 80, 88, 72), own(99, 83, 88, 72), own(99, 99, 88, 72)):
+        assert not one["holds"]
 
 
 def test_learning_has_to_beat_a_client_with_the_same_images_where_all_are_alike():
     best = {FIXED: 1.0, "FedLAW": 2.0, LEARNED: 2.0, ELEVENTH: 1.0}
-    more = {ELEVENTH: 1.0}
-    said = gains.worth(ended(best, more), PRINTED)
+    more, brief = {ELEVENTH: 1.0}, ended({FIXED: -20.0, LEARNED: 1.5}, {})
+    said = gains.worth(ended(best, more), brief, PRINTED)
     assert said["holds"]
     shown = [row.name for row in said["rows"] if not row.aside]
     arms = (LEARNED, "FedLAW", ELEVENTH)
-    assert shown == [f"{arm}, {w}" for w in gains.PLACES for arm in arms]
+    names = [f"{arm}, {w}" for w in gains.PLACES for arm in arms]
+    assert shown == [*names[:3], "GWS, alike, one epoch", *names[3:]]
     by_name = {row.name: row for row in said["rows"]}
+    quick = by_name["GWS, alike, one epoch"]
+    assert quick.printed == [3.8] and quick.values[0] == pytest.approx(1.5)
+    for one in ({FIXED: -20.0}, {LEARNED: 1.5}):
+        assert not gains.worth(ended(best, more), ended(one, {}), PRINTED)["holds"]
     assert by_name["FedLAW, uneven"].printed == [2.5]
     assert by_name[f"FedLAW minus {ELEVENTH}, uneven"].values == pytest.approx(-1)
     planted: list[tuple[dict, dict]] = [
@@ -248,7 +259,7 @@ def test_learning_has_to_beat_a_client_with_the_same_images_where_all_are_alike(
         (best, {ELEVENTH: 1.0, "FedLAW": 1.0}),
     ]
     for alike, uneven in planted:
-        assert not gains.worth(ended(alike, uneven), PRINTED)["holds"], alike
+        assert not gains.worth(ended(alike, uneven), brief, PRINTED)["holds"], alike
 
 
 def test_one_client_more_holds_the_servers_images():
@@ -263,15 +274,21 @@ def test_one_client_more_holds_the_servers_images():
     assert (new.counts[:4] == old.counts).all() and (new.x[: len(old.x)] == old.x).all()
 
 
-def test_of_the_worst_seed_it_is_said_what_it_has_that_others_have_not():
-    def found(law: float) -> Comparison:
-        """Six seeds of uneven clients; on the last GWS is 12 behind, FedLAW so far."""
+def test_the_harm_has_to_be_one_seeds_and_that_seed_the_one_drawn_in_black():
+    def found(
+        worst: float = -12.0, law: float = -1.0, low: int = 5, others: float = 0.0
+    ) -> Comparison:
+        """Six seeds of uneven clients; on the last GWS and FedLAW are so far behind."""
         runs = {}
-        for seed, learned in enumerate([-1.0, 0.5, -0.5, -1.0, 0.2, -12.0]):
+        rest = [others + more for more in (-1.0, 0.5, -0.5, -1.0, 0.2)]
+        for seed, learned in enumerate([*rest, worst]):
             last = seed == 5
             ends = {"FedAvg": 0.0, LEARNED: learned, "FedLAW": law if last else 0.0}
             for arm, more in ends.items():
-                columns = {"gamma": 1 + more / 100, "length": 9 - (arm == LEARNED) * 3}
+                columns = {
+                    "gamma": 0.85 if seed == low else 0.95,
+                    "length": 9 - (arm == LEARNED) * 3,
+                }
                 rows = [
                     {"round": t, "accuracy": 0.5 + more / 100} | columns
                     for t in (1, 2, 3)
@@ -279,25 +296,24 @@ def test_of_the_worst_seed_it_is_said_what_it_has_that_others_have_not():
                 runs["uneven", arm, seed] = fl.History(arm, seed, rows)
         return Comparison(runs, last=1)
 
-    def place(big: int):
-        """Worlds in which a seed's largest client has half, or with `big` 70 %."""
+    def place(seed: int) -> Any:
+        """Worlds in which the largest client has half, on seed 5 70 %."""
+        most = 70 if seed == 5 else 50
+        return SimpleNamespace(counts=torch.tensor([[most, 0], [90 - most, 10]]))
 
-        def world(seed: int) -> Any:
-            most = 70 if seed == big else 50
-            counts = torch.tensor([[most, 0], [100 - most - 10, 10]])
-            return SimpleNamespace(counts=counts)
-
-        return world
-
-    said = gains.worst_seed(found(-1.0), place(5))
-    assert "12.0 points behind" in said and "between 0.88 and 0.88 there" in said
-    assert "-0.4 ± 0.9 from it" in said
-    assert "a length of 6.0 (FedAvg's: 9.0)" in said
-    assert "70 % of all images, more than on any other seed (up to 50 %)" in said
-    assert "FedLAW, which can lower its share, ends at -1.0." in said
-    other = gains.worst_seed(found(-1.0), place(3))
-    assert "One clinic" not in other and "its share" not in other
-    assert "FedLAW" not in gains.worst_seed(found(-9.0), place(5))
+    said = gains.harm(found(), place)
+    assert said["holds"]
+    rest = said["rows"][0]
+    assert rest.values == pytest.approx([-1.0, 0.5, -0.5, -1.0, 0.2])
+    for told in (
+        "On the one: GWS -12.0, FedLAW -1.0.",
+        "a length of 6.0 there (FedAvg: 9.0)",
+        "one clinic has 70 % of all images (on others at most 50 %).",
+    ):
+        assert told in said["note"]
+    gaining = found(others=2.0)
+    for planted in (found(worst=-2.0), found(law=-4.0), found(low=3), gaining):
+        assert not gains.harm(planted, place)["holds"]
 
 
 # -- who is wrong, and the claims ---------------------------------------------
@@ -307,14 +323,9 @@ WHO = [np.array([False, True])] * SEEDS
 
 
 def half(
-    fedlaw_: float,
-    feddf: float = 0.0,
-    gws: float = 0.0,
-    alone: float = 12.0,
-    shares: float | None = None,
+    fedlaw_: float, feddf: float = 0.0, gws: float = 0.0, alone: float = 12.0
 ) -> Comparison:
     ends = {"FedAvg": 0, "GWS": gws, "FedLAW": fedlaw_, "FedDF": feddf}
-    ends["λ alone"] = fedlaw_ if shares is None else shares
     held = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
     runs = {(wrong.CROWD, arm): more for arm, more in ends.items()}
     runs[wrong.ALONE, "FedAvg"] = alone
@@ -334,7 +345,7 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     assert said["rows"][-1].values == pytest.approx(-2)
     assert said["note"].endswith("40.1 %; with all labels right, 50.1 %.")
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
-    for planted in (half(0.0), half(10.0, shares=0.0), *rivals):
+    for planted in (half(0.0), *rivals):
         assert not wrong.rescued(planted, paper, clean)["holds"]
 
 
@@ -369,11 +380,15 @@ def test_claims_stand_beside_the_papers():
     brief = ended({LEARNED: 2.0}, {}, last=0.95)
     table = beside.claims(found, bad, brief, PRINTED)
     printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "+2.5"]
-    rest = ["+3.0", "+5.5", "+3.8", "-5.3"]
-    told = [f"it does (Figure {n})" for n in (2, 9, 2)]
-    assert table["paper"].tolist() == [*printed, *rest[:3], told[0], rest[3], *told[1:]]
+    printed += ["+3.0", "+5.5", "+0.5", "+3.8", "it does (Figure 2)", "-5.3"]
+    printed += ["it does (Figure 3)", "it is (Figure 10)"]
+    printed += ["it does (Figure 9)", "it does (Figure 2)"]
+    assert table["paper"].tolist() == printed
     same, mixed = "same direction", "same direction (theirs: 1 of 2)"
-    words = [same, mixed, *["undecided"] * 5, same, same, same, same, "undecided", same]
+    not_ours = "opposite"
+    behind = "not comparable: ten steps here"
+    words = [same, mixed, *["undecided"] * 5, same, behind, same, same, same]
+    words += [not_ours, same, "undecided", same]
     assert table["can we tell?"].tolist() == words
-    ends = ["+2.0 ± 0.0", "-10.0 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
-    assert table["here"].tolist()[-4:] == ends
+    ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.0 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
+    assert table["here"].tolist()[-5:] == ends

@@ -80,16 +80,6 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     )
 
 
-def test_a_search_is_told_by_where_its_factor_goes():
-    one, two = np.array([0.5, 0.5]), np.array([0.2, 0.8])
-    turns = [(2.0, 1.0, one), (1.9, 0.95, one), (1.8, 1.05, two)]
-    said = search.told(turns)
-    assert "clinic 1's share rises most (50 to 80 %)" in said
-    assert "falls, to 0.95" in said and "ends at 1.05" in said
-    for other in ([turns[0], turns[2]], turns[:2], [*turns, (1.7, 0.9, two)]):
-        assert "too sure" not in search.told(other)
-
-
 def test_what_a_search_ends_with_is_tested_on_new_images():
     """Two networks: all the share to the first, and a factor of two, is twice it."""
     bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))

@@ -3,6 +3,7 @@ import inspect
 
 import ipywidgets as W
 import pytest
+import torch
 
 from fedlab_book import figures, widgets
 from fedlab_book.widgets import Axis, frames
@@ -157,8 +158,26 @@ def test_a_frame_needs_a_text_alternative():
         frames(mute, Axis("x", [0, 1]))
 
 
-def test_widgets_import_nothing_but_figures():
+def test_frames_drawn_on_two_cores_are_those_drawn_on_one(draw):
+    def markups() -> list[str]:
+        made = widgets._Frames(draw, axes, [], None, lambda fig, alt, _: alt)
+        return list(made._by_key.values())
+
+    axes = (Axis("x", range(3)), Axis("task", ["a", "b"]))
+    alone, calls = markups(), len(draw.calls)
+    torch.set_num_threads(2)
+    try:
+        assert markups() == alone
+    finally:
+        torch.set_num_threads(1)
+    assert calls == 6 and len(draw.calls) == 6 + 3  # here, the others elsewhere
+
+
+def test_widgets_import_nothing_but_figures_and_processes():
     tree = ast.parse(inspect.getsource(widgets))
     nodes = [n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
     ours = {ast.unparse(n) for n in nodes if "fedlab" in ast.unparse(n)}
-    assert ours == {"from fedlab_book import figures"}
+    assert ours == {
+        "from fedlab_book import figures",
+        "from fedlab_book.apart import spread",
+    }

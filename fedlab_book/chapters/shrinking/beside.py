@@ -10,6 +10,8 @@ from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
+ELSE = "not comparable"
+_EARLY = 4  # a round in which there is something to shorten
 Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
@@ -73,6 +75,11 @@ def claims(
     rows.append(Beside("GWS beats decay, alike", [why[GWS][0] - why[DECAY][0]], more))
     theirs, law = paper["wrong", "alike"], bad.gain("FedLAW", where=CROWD)
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
+    rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
+    behind = bad.gain("FedDF", "FedLAW", where=CROWD)
+    word = f"{ELSE}: ten steps here"
+    level = "FedDF is as good as FedLAW, half wrong"
+    rows.append(Beside(level, rival, behind, word=word))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))
     more = brief - found.gain(GWS, where="alike")[: len(brief)]
@@ -91,26 +98,44 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
     farther = brief - end["alike"][: len(brief)]  # the first seeds of as many
     theirs = [100 * v for v in paper["learned", "all"]["alike, at the end"]]
     below = Beside(
-        "γ is below one late, alike (hundredths)", theirs, end["alike"] - 100, -1
+        "γ is below one late, alike (hundredths; there mid-training)",
+        theirs,
+        end["alike"] - 100,
+        -1,
     )
     few = "γ is nearer to one with one epoch (hundredths)"
     nearer = "γ is nearer to one where uneven (hundredths)"
+    first = 100 * found.curves(GWS, "alike", "gamma")[:, 0]
+    rises = "γ rises in training, alike (hundredths)"
+    long = [found.curves(a, "alike", "length")[:, _EARLY - 1] for a in (GWS, "FedAvg")]
+    shorter = f"GWS's network is shorter already in round {_EARLY}, alike (lengths)"
     return [
         below,
+        Beside(rises, [], end["alike"] - first, says="it does (Figure 3)"),
+        Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),
     ]
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """How many of the claims are met, of how many we cannot tell, and how many rest."""
-    said = table["can we tell?"].tolist()
-    met = sum(word.startswith("same direction") for word in said)
-    open_ = said.count("undecided")
+    """How many claims are met, of how many we cannot tell, and which go otherwise."""
+    words = table["can we tell?"].tolist()
+    met = [word.startswith("same direction") for word in words]
+    open_ = [word == "undecided" for word in words]
     told = (
-        f"Claims of the paper beside ours: of {len(table)}, {met} go its way, clear of "
-        f"zero; of {open_} we cannot tell"
+        f"Claims of the paper beside ours: of {len(table)}, {sum(met)} go its way, "
+        f"clear of zero; of {sum(open_)} we cannot tell"
     )
-    others = len(table) - met - open_
-    rest = f"; {others} go{'es' * (others == 1)} otherwise" if others else ""
-    return f"{told}{rest}."
+    apart = sum(word.startswith(ELSE) for word in words)
+    if apart:
+        told += f"; {apart} {'are' if apart > 1 else 'is'} {ELSE}"
+    others = [
+        claim.split(" (")[0]
+        for claim, word in zip(table["comparison"], words, strict=True)
+        if word == "opposite"
+    ]
+    if not others:
+        return f"{told}."
+    verb = "goes" if len(others) == 1 else "go"
+    return f"{told}; {len(others)} {verb} otherwise: {'; '.join(others)}."

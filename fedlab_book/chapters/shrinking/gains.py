@@ -29,6 +29,7 @@ FIXED, MILD = "γ = 0.93", "γ = 0.97"
 DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
 GWS = "GWS"  # a learned factor
 CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
+PATH = "GWS's path"  # its factors, played without labels
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 COLOURS = {
     "FedAvg": "blue",
@@ -40,11 +41,12 @@ COLOURS = {
     ONCE: "sky",
 }
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
-    "Far lower: what shrinks in every round has no strength left": "So it would be "
-    "if the clinics added little between two averages. In five epochs they add enough.",
+    "Far lower: what shrinks in every round has no strength left": "That would be "
+    "so if the clinics added little between two averages. In five epochs they add "
+    "enough.",
     "Higher": "The short network trains differently from the long one.",
-    "The same: the clinics train the missing length back": "So it would be if a short "
-    "network trained just as a long one does.",
+    "The same: the clinics train the missing length back": "That would be so if a "
+    "short network trained just as a long one does.",
 }
 
 
@@ -107,7 +109,10 @@ def stopped(found: Comparison) -> Facts:
     hit, last = 100 * found.curves("FedAvg", "alike"), found.last
     windows = np.lib.stride_tricks.sliding_window_view(hit, last, axis=1)
     best = windows.mean(axis=2).max(axis=1)
-    rows = [Row(a, found.scores(a, "alike") - best) for a in CAUSES]
+    rows = [
+        Row(a, found.scores(a, "alike") - best, aside=a in (DECAY, HALF))
+        for a in CAUSES
+    ]
     more = pm(best - found.scores("FedAvg", "alike"))
     return {
         "rows": rows,
@@ -127,6 +132,30 @@ def by_round(method: Method, factor: Callable[[int], float]) -> Method:
         return replace(state, model={**state.model, **parameters})
 
     return replace(method, server=replace(averaging, step=step))
+
+
+def mean_path(found: Comparison, arm: str, seeds: Sequence[int]) -> dict[int, float]:
+    """The factor of each round, from 1, on average over some seeds of alike clients."""
+    rows = [
+        [row["gamma"] for row in history.rows if "gamma" in row]
+        for history in found.of(arm, "alike")
+        if history.seed in seeds
+    ]
+    return dict(enumerate(np.mean(rows, axis=0).tolist(), 1))
+
+
+def followed(found: Comparison) -> Facts:
+    """Whether the path alone gains over the fixed factor, and is as good as learning.
+
+    Nothing is said of which of the two is better: that cannot be told.
+    """
+    rows = [
+        Row(f"{PATH} over {FIXED}", found.gain(PATH, FIXED, "alike")),
+        Row(f"GWS over {PATH}", found.gain(GWS, PATH, "alike")),
+        Row(f"{PATH} over FedAvg", found.gain(PATH, where="alike"), aside=True),
+    ]
+    holds = [side(row.values) for row in rows] == [1, 0, 1]
+    return {"rows": rows, "holds": holds}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
@@ -156,10 +185,13 @@ def joined(place: Place) -> Place:
     return world
 
 
-def worth(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
+def worth(
+    found: Comparison, quick: Comparison, paper: Mapping[tuple[str, str], Printed]
+) -> Facts:
     """Whether learning beats a client more, with the same images, among the alike.
 
-    That gains there, too, and among the uneven it beats both ways to learn. `paper` has
+    That gains there, too, and among the uneven it beats both ways to learn. With one
+    epoch, as in `quick`, the learned factor gains, and the fixed one costs. `paper` has
     gains as `beside.printed` reads them.
     """
     rows, asides, sides = [], [], {}
@@ -174,34 +206,42 @@ def worth(found: Comparison, paper: Mapping[tuple[str, str], Printed]) -> Facts:
         rows += here
         asides += over
         sides[where] = [side(row.values) for row in (*here, *over)]
+    theirs = paper["one epoch", "alike"][GWS]
+    brief = Row(f"{GWS}, alike, one epoch", quick.gain(GWS, where="alike"), theirs)
+    rows.insert(len(arms), brief)
+    adapts = [side(brief.values), side(quick.gain(FIXED, where="alike"))] == [1, -1]
     alike = sides["alike"] == [1, 1, 1, 1, 1, 0, 1]
-    holds = alike and sides["uneven"][2:6] == [1, -1, -1, 0]
+    holds = alike and adapts and sides["uneven"][2:6] == [1, -1, -1, 0]
     return {"rows": [*rows, *asides], "holds": holds, "unit": UNIT}
 
 
-def worst_seed(found: Comparison, place: Place) -> str:
-    """Of the uneven seed where the learned factor does worst: what is known of it."""
-    long, free = (found.curves(arm, "uneven", "length") for arm in (GWS, "FedAvg"))
+def harm(found: Comparison, place: Place) -> Facts:
+    """Whether the learned factor's harm is one uneven seed's, the one drawn in black.
+
+    That seed lies farther from the others than they from each other, its factor ends
+    lowest of all, and FedLAW loses less than a quarter as much there; on the others
+    there is no gain. The note has what else is known of it.
+    """
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     at = int(alone.argmin())
-    later = found.curves(GWS, "uneven", "gamma")[at, 1:]
+    rest, factors = np.delete(alone, at), found.curves(GWS, "uneven", "gamma")
+    far = rest.min() - alone[at] > np.ptp(rest)
+    black = at == int(factors[:, -1].argmin())
     sizes = [place(h.seed).counts.sum(dim=1) for h in found.of(GWS, "uneven")]
     most = 100 * np.array([float(n.max() / n.sum()) for n in sizes])
-    others = np.delete(most, at).max()
-    said = (
-        f"On one uneven seed GWS ends {-alone[at]:.1f} points behind FedAvg; on all "
-        f"others together it is {pm(np.delete(alone, at))} from it. From round two on "
-        f"its factor stays between {later.min():.2f} and {later.max():.2f} there, and "
-        f"leaves a length of {long[at, -1]:.1f} (FedAvg's: {free[at, -1]:.1f}). "
+    long = [found.curves(a, "uneven", "length")[at, -1] for a in (GWS, "FedAvg")]
+    note = (
+        f"On the one: GWS {alone[at]:+z.1f}, FedLAW {law[at]:+z.1f}. GWS ends with a "
+        f"length of {long[0]:.1f} there (FedAvg: {long[1]:.1f}); one clinic has "
+        f"{most[at]:.0f} % of all images (on others at most "
+        f"{np.delete(most, at).max():.0f} %)."
     )
-    if most[at] > others:
-        said += (
-            f"One clinic has {most[at]:.0f} % of all images, more than on any other "
-            f"seed (up to {others:.0f} %). "
-        )
-        if law[at] >= alone[at] / 2:
-            said += f"FedLAW, which can lower its share, ends at {law[at]:+z.1f}. "
-    return said + "One seed cannot tell why."
+    return {
+        "rows": [Row("GWS, uneven, the other seeds", rest)],
+        "holds": bool(far and black and law[at] > alone[at] / 4 and side(rest) < 1),
+        "unit": UNIT,
+        "note": note,
+    }
 
 
 def _lead(ax: Axes, found: Comparison, arm: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""How long the network's parameters become under a factor, and what that does."""
+"""How long a network becomes under a factor, foretold by what clinics add without."""
 
 from typing import Any
 
@@ -7,40 +7,96 @@ from matplotlib.figure import Figure
 
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
-from fedlab_book.chapters.shrinking.gains import FIXED, UNIT, Facts
-from fedlab_book.figures import PALETTE, canvas, styled
+from fedlab_book.chapters.shrinking.gains import (
+    COLOURS,
+    FIXED,
+    MILD,
+    PLACES,
+    UNIT,
+    Facts,
+)
+from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
-SPREAD = "0.93 over five rounds"  # a fifth of the fixed one's shrinking in each
-_EPOCHS = ("five epochs", "one epoch")
-_LOOKS = {"FedAvg": ("blue", "-"), SPREAD: ("magenta", "-."), FIXED: ("red", "--")}
-_TIMES = 0.93 / 0.07  # s, that is the length where it stays
+_FACTORS = {MILD: 0.97, FIXED: 0.93}
+_EPOCHS = {"five epochs": 5, "one epoch": 1}
+_DASHES = ("-", "--")
+_MARKS = {MILD: "^", FIXED: "X"}
 _SHORT = 0.5  # of the first length, below which a network has withered
+_NEAR = 0.75  # of a length, that a crossing may be off
+
+
+def slope(gamma: float) -> float:
+    """Of a length, what clinics have to add to it in a round for it to stay."""
+    return (1 - gamma) / gamma
+
+
+def added(runs: Comparison, where: str = "alike") -> tuple[np.ndarray, np.ndarray]:
+    """Under FedAvg, by round: the length, and what the clinics add; means of seeds."""
+    each = (runs.curves("FedAvg", where, what) for what in ("length", "longer"))
+    length, longer = (curve.mean(axis=0) for curve in each)
+    return length, longer
+
+
+def foretold(runs: Comparison, gamma: float, where: str = "alike") -> float:
+    """The length at which what FedAvg's clinics add falls below a factor's line.
+
+    NaN if it does not fall below.
+    """
+    length, longer = added(runs, where)
+    above = longer - slope(gamma) * length
+    falls = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
+    if not len(falls):
+        return float("nan")
+    k = int(falls[-1])
+    part = above[k] / (above[k] - above[k + 1])
+    return float(length[k] + part * (length[k + 1] - length[k]))
+
+
+def rests(runs: Comparison, arm: str, where: str = "alike") -> float:
+    """How long its network is when the last round begins, on average."""
+    return float(runs.curves(arm, where, "length")[:, -1].mean())
 
 
 @styled
 def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
-    """A panel for five epochs, and one for one: the length at every round's start."""
-    fig, axes = canvas(520, 320, ncols=2, sharey=True)
+    """The length by epoch; and what clinics add to it, beside the factors' lines."""
+    fig, (left, right) = canvas(520, 380, ncols=2)
+    both = dict(zip(_EPOCHS, (found, quick), strict=True))
     told = []
-    for ax, runs, name in zip(axes, (found, quick), _EPOCHS, strict=True):
-        here = {arm for _, arm, _ in runs.runs}
-        for arm, (colour, dash) in _LOOKS.items():
-            if arm in here:
-                long = runs.curves(arm, "alike", "length")
-                rounds = np.arange(1, long.shape[1] + 1)
-                style: dict[str, Any] = {"color": PALETTE[colour], "linestyle": dash}
-                draw.banded(ax, rounds, long, label=arm, **style)
-                told.append(f"{name}, {arm}: {long[:, -1].mean():.1f}")
-        ax.set(title=name, xlabel="round")
+    for (name, runs), dash in zip(both.items(), _DASHES, strict=True):
+        for arm in ("FedAvg", FIXED):
+            long = runs.curves(arm, "alike", "length")
+            epochs = _EPOCHS[name] * np.arange(1, long.shape[1] + 1)
+            style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]], "linestyle": dash}
+            draw.banded(left, epochs, long, label=f"{arm}, {name}", **style)
+            told.append(f"{arm}, {name}: {long[:, -1].mean():.1f}")
+        right.plot(*added(runs), color=PALETTE[COLOURS["FedAvg"]], linestyle=dash)
+    uneven: dict[str, Any] = {"linestyle": "-.", "label": "FedAvg, uneven"}
+    right.plot(*added(found, "uneven"), color=PALETTE[COLOURS["FedAvg"]], **uneven)
+    reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
+    for arm, gamma in _FACTORS.items():
+        colour, label = PALETTE[COLOURS[arm]], f"line of γ = {gamma:g}"
+        right.plot(reach, slope(gamma) * reach, color=colour, ls=":", label=label)
+        for where, fill in zip(PLACES, (colour, "none"), strict=True):
+            at = rests(found, arm, where)
+            style = {"color": colour, "markerfacecolor": fill, "markersize": 9}
+            right.plot(at, slope(gamma) * at, _MARKS[arm], zorder=3, **style)
+    at = rests(quick, FIXED)
+    right.plot(at, slope(_FACTORS[FIXED]) * at, _MARKS[FIXED], color=INK, markersize=9)
+    left.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
+    most = max(added(runs)[1].max() for runs in both.values())
+    right.set(xlabel="length of w", ylabel="added in a round, s")
+    right.set(xlim=(0, None), ylim=(-0.05, 1.15 * most))
+    for ax in (left, right):
         ax.grid(axis="y")
-    axes[0].set(ylabel="length of w", ylim=(0, None))
-    axes[0].legend(loc="lower right")
-    above = quick.curves(FIXED, "alike", "length").shape[1]
-    axes[1].text(above, 3.3, SPREAD, color=PALETTE[_LOOKS[SPREAD][0]], ha="right")
+    fig.legend(loc="outside lower center", ncols=2)
     alt = (
-        "Length of the network's parameters at the start of every round. In the last "
-        f"round, {'; '.join(told)}."
+        "Left: length of the network's parameters against the epochs trained. At the "
+        f"end, {'; '.join(told)}. Right: what FedAvg's clinics add in a round against "
+        "the length, and the line on which each factor takes as much away. Where they "
+        f"cross, and where the factor's own network ends: {_told(found)}; with "
+        f"one epoch {FIXED} ends at {at:.1f}, and there is no crossing."
     )
     return fig, alt
 
@@ -48,30 +104,38 @@ def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
 def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     """Whether a factor that gains among the alike ruins with one epoch in a round.
 
-    And whether, spread over as many rounds as there are epochs fewer, nothing can be
-    told of it. With one epoch the clinics add less, and the network ends short; with
-    five they add more than to FedAvg's.
+    And whether FedAvg's own rounds foretell it: with five epochs about the length at
+    which each factor's network comes to rest, shorter where clinics are uneven; with
+    one, that none of FedAvg's lengths lasts.
     """
-    runs = (found, quick, quick)
-    names = (f"{FIXED}, five epochs", f"{FIXED}, one epoch", f"{SPREAD}, one epoch")
-    arms = (FIXED, FIXED, SPREAD)
     rows = [
-        Row(name, one.gain(arm, where="alike"))
-        for name, arm, one in zip(names, arms, runs, strict=True)
+        Row(f"{FIXED}, {name}", runs.gain(FIXED, where="alike"))
+        for name, runs in zip(_EPOCHS, (found, quick), strict=True)
     ]
-    long, short = (one.curves(FIXED, "alike", "length") for one in (found, quick))
-    ends = [long[:, -1].mean(), short[:, -1].mean()]
-    added = ((found, FIXED), (quick, FIXED), (found, "FedAvg"))
-    more, less, free = (one.ends(arm, "alike", "longer") for one, arm in added)
-    adds = side(more - free) == 1 and less.mean() < more.mean()
-    withered = ends[1] < _SHORT * short[:, 0].mean()
-    rounds = quick.curves(FIXED, "alike", "length").shape[1]
-    note = (
-        f"FedAvg with one epoch, {rounds} rounds: "
-        f"{quick.scores('FedAvg', 'alike').mean():.1f} %. In the last rounds the "
-        f"clinics add s = {more.mean():.2f} to .93's length with five epochs, which "
-        f"makes ℓ* = {_TIMES * more.mean():.1f}; with one {less.mean():.2f}, which "
-        f"makes {_TIMES * less.mean():.1f}. To FedAvg's they add {free.mean():.2f}."
+    short = quick.curves(FIXED, "alike", "length")
+    withered = short[:, -1].mean() < _SHORT * short[:, 0].mean()
+    spots = [(arm, where) for arm in _FACTORS for where in PLACES]
+    off = [foretold(found, _FACTORS[a], w) - rests(found, a, w) for a, w in spots]
+    near = max(map(abs, off)) < _NEAR
+    shorter = all(
+        side(np.subtract(*(found.curves(a, w, "length")[:, -1] for w in PLACES))) == 1
+        for a in _FACTORS
     )
-    holds = [side(row.values) for row in rows] == [1, -1, 0] and adds and withered
-    return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}
+    length, longer = added(quick)
+    never = (longer < slope(_FACTORS[FIXED]) * length).all()
+    note = (
+        f"FedAvg with one epoch, {short.shape[1]} rounds: "
+        f"{quick.scores('FedAvg', 'alike').mean():.1f} %."
+    )
+    holds = [side(row.values) for row in rows] == [1, -1] and withered
+    foreseen = near and shorter and never
+    return {"rows": rows, "holds": bool(holds and foreseen), "unit": UNIT, "note": note}
+
+
+def _told(found: Comparison) -> str:
+    return "; ".join(
+        f"{arm}, {where}: {foretold(found, gamma, where):.1f}, "
+        f"{rests(found, arm, where):.1f}"
+        for arm, gamma in _FACTORS.items()
+        for where in PLACES
+    )

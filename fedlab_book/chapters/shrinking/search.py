@@ -50,25 +50,6 @@ def one_round(path: Path) -> tuple[Figure, str]:
     return fig, alt
 
 
-def told(path: Path) -> str:
-    """The same in a sentence: where the factor goes, and who gains and loses."""
-    _, factors, shares = (np.array(part) for part in zip(*path, strict=True))
-    low, moved = int(factors.argmin()), shares[-1] - shares[0]
-    up, down = int(moved.argmax()), int(moved.argmin())
-    said = (
-        f"Here clinic {up}'s share rises most ({100 * shares[0, up]:.0f} to "
-        f"{100 * shares[-1, up]:.0f} %), clinic {down}'s falls most "
-        f"({100 * shares[0, down]:.0f} to {100 * shares[-1, down]:.0f} %)."
-    )
-    if 0 < low < len(path) - 1 and factors[low] < 1 < factors[-1]:
-        return (
-            f"{said} At first $\\gamma$ falls, to {factors[low]:.2f}: the average by "
-            f"size is too sure. It ends at {factors[-1]:.2f}: the average by the new "
-            "shares is not sure enough."
-        )
-    return f"{said} $\\gamma$ ends at {factors[-1]:.2f}."
-
-
 def reach(rate: float, steps: int, halve: int) -> float:
     """How far a search by full steps alone moves the logarithm of what it learns.
 

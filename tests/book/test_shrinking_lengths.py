@@ -1,0 +1,91 @@
+"""How long a network becomes under a factor, as FedAvg's own rounds foretell it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from fedlab_book.bench import Comparison
+from fedlab_book.chapters.shrinking import gains, lengths
+from tests.figure_cases import drawn, made
+
+FIXED = gains.FIXED
+
+
+def lengthened(
+    free: Sequence[tuple[float, float]],
+    ends: dict[str, float],
+    gains: dict[str, float],
+    less: float = 1.0,
+) -> Comparison:
+    """FedAvg's length and what is added to it, by round; where the others end.
+
+    Uneven clients end `less` long, and FedAvg's add at lengths as much shorter.
+    """
+    seen = {}
+    for where, by in (("alike", 0.0), ("uneven", less)):
+        seen[where, "FedAvg"] = {
+            "length": [x - by for x, _ in free],
+            "longer": [s for _, s in free],
+            "accuracy": [0.5] * len(free),
+        }
+        for arm, end in ends.items():
+            seen[where, arm] = {
+                "length": [5.0, *[end - by] * (len(free) - 1)],
+                "longer": [0.1] * len(free),
+                "accuracy": [0.5 + gains.get(arm, 0) / 100] * len(free),
+            }
+    return made(seen)
+
+
+def test_a_length_is_foretold_where_fedavg_adds_what_the_factor_takes():
+    """At one half, s has to be the length: 3 added at 2, 3 at 4, so 3 at 3."""
+    found = lengthened([(1.0, 0.5), (2.0, 3.0), (4.0, 3.0)], {}, {})
+    assert lengths.slope(0.5) == 1
+    assert lengths.foretold(found, 0.5) == pytest.approx(3.0)
+    assert np.isnan(lengths.foretold(found, 0.2))  # asks for four times the length
+    assert np.isnan(lengths.foretold(found, 0.9))  # more is added to the end
+
+
+def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
+    """FedAvg's clients add .1 at 5, and .8 to .1 from 6 to 10: below .93's line of
+    .0753 at 6.5, and below .97's at 8.1. With one epoch they add .05 at most.
+    """
+    ample = [(5.0, 0.1), (6.0, 0.8), (7.0, 0.2), (8.0, 0.25), (10.0, 0.1)]
+    scarce = [(5.0 + t, 0.05) for t in range(5)]
+    up, down = {FIXED: 1.0}, {FIXED: -20.0}
+
+    def said(
+        one=scarce,
+        five=ample,
+        quick=down,
+        found=up,
+        ends=(6.2, 8.0, 1.0),
+        less: float = 1.0,
+    ) -> dict:
+        long, mild, short = ends
+        brief = lengthened(one, {FIXED: short}, quick)
+        full = lengthened(five, {FIXED: long, gains.MILD: mild}, found, less)
+        return lengths.one_epoch(brief, full)
+
+    right = said()
+    assert right["holds"] and "one epoch, 5 rounds: 50.1 %." in right["note"]
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20])
+    assert right["rows"][1].name == "γ = 0.93, one epoch"
+    planted = (
+        said(quick={}),
+        said(found={}),
+        said(one=ample),
+        said(one=[(x, 5.0) for x, _ in scarce]),  # above the line to the end
+        said(ends=(7.5, 8.0, 1.0)),
+        said(ends=(6.2, 7.0, 1.0)),
+        said(ends=(6.2, 8.0, 3.0)),  # it is long still
+        said(less=0.0),
+    )
+    assert not any(one["holds"] for one in planted)
+    brief = lengthened(scarce, {FIXED: 1.0}, down)
+    full = lengthened(ample, {FIXED: 6.2, gains.MILD: 8.0}, up)
+    alt = drawn(lengths.by_round(full, brief))
+    assert "FedAvg, five epochs: 10.0" in alt and "γ = 0.93, one epoch: 1.0" in alt
+    told = "γ = 0.97, alike: 8.0, 8.0; γ = 0.97, uneven: 7.3, 7.0; γ = 0.93, alike: 6.5"
+    assert told in alt and "ends at 1.0, and there is no" in alt
