@@ -107,7 +107,6 @@ def test_a_factor_multiplies_the_model_of_its_round_alone():
 
 
 def test_a_path_is_the_mean_of_other_seeds_and_has_to_gain_without_labels():
-    columns = {"accuracy": [0.5, 0.5]}
     runs = {
         ("alike", LEARNED, seed): fl.History(
             LEARNED, seed, [{"round": t, "gamma": 1 + seed / t} for t in (1, 2)]
@@ -117,10 +116,10 @@ def test_a_path_is_the_mean_of_other_seeds_and_has_to_gain_without_labels():
     path = gains.mean_path(Comparison(runs), LEARNED, [2, 4])
     assert path == {1: pytest.approx(4.0), 2: pytest.approx(2.5)}
 
-    def said(alone: float, learned: float = 2.0) -> dict:
-        ends = {"FedAvg": 0.0, FIXED: 1.0, gains.PATH: alone, LEARNED: learned}
+    def said(alone: float, learned: float = 2.0, start: float = 1.3) -> dict:
+        ends = {"FedAvg": 0.0, FIXED: 1.0, gains.STRETCHED: alone, LEARNED: learned}
         seen = {
-            ("alike", arm): {**columns, "accuracy": [0.5 + more / 100] * 2}
+            ("alike", arm): {"accuracy": [0.5 + more / 100] * 2, "gamma": [start, 1.1]}
             for arm, more in ends.items()
         }
         return gains.followed(made(seen))
@@ -128,7 +127,7 @@ def test_a_path_is_the_mean_of_other_seeds_and_has_to_gain_without_labels():
     right = said(2.0)
     assert right["holds"]
     assert [r.values[0] for r in right["rows"]] == pytest.approx([1, 0, 2], abs=0.01)
-    for one in (said(1.0), said(1.5), said(-1.0, -1.0)):
+    for one in (said(1.0), said(1.5), said(-1.0, -1.0), said(2.0, start=0.9)):
         assert not one["holds"]
 
 
@@ -244,6 +243,7 @@ def test_learning_has_to_beat_a_client_with_the_same_images_where_all_are_alike(
     assert quick.printed == [3.8] and quick.values[0] == pytest.approx(1.5)
     for one in ({FIXED: -20.0}, {LEARNED: 1.5}):
         assert not gains.worth(ended(best, more), ended(one, {}), PRINTED)["holds"]
+    assert by_name["GWS, alike"].printed == [5.0]
     assert by_name["FedLAW, uneven"].printed == [2.5]
     assert by_name[f"FedLAW minus {ELEVENTH}, uneven"].values == pytest.approx(-1)
     planted: list[tuple[dict, dict]] = [
@@ -385,10 +385,11 @@ def test_claims_stand_beside_the_papers():
     printed += ["it does (Figure 9)", "it does (Figure 2)"]
     assert table["paper"].tolist() == printed
     same, mixed = "same direction", "same direction (theirs: 1 of 2)"
-    not_ours = "opposite"
-    behind = "not comparable: ten steps here"
-    words = [same, mixed, *["undecided"] * 5, same, behind, same, same, same]
-    words += [not_ours, same, "undecided", same]
+    apart = [
+        f"{beside.ELSE}: {why}" for why in ("ten steps here", "its steps get shorter")
+    ]
+    words = [same, mixed, *["undecided"] * 5, same, apart[0], same, same, same]
+    words += [apart[1], same, "undecided", same]
     assert table["can we tell?"].tolist() == words
-    ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.0 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
+    ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
     assert table["here"].tolist()[-5:] == ends

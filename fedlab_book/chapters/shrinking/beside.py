@@ -11,7 +11,6 @@ from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
 ELSE = "not comparable"
-_EARLY = 4  # a round in which there is something to shorten
 Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
@@ -107,11 +106,17 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
     nearer = "γ is nearer to one where uneven (hundredths)"
     first = 100 * found.curves(GWS, "alike", "gamma")[:, 0]
     rises = "γ rises in training, alike (hundredths)"
-    long = [found.curves(a, "alike", "length")[:, _EARLY - 1] for a in (GWS, "FedAvg")]
-    shorter = f"GWS's network is shorter already in round {_EARLY}, alike (lengths)"
+    long = [found.curves(a, "alike", "length")[:, -1] for a in (GWS, "FedAvg")]
+    shorter = "GWS's network is shorter, at the end, alike (lengths)"
     return [
         below,
-        Beside(rises, [], end["alike"] - first, says="it does (Figure 3)"),
+        Beside(
+            rises,
+            [],
+            end["alike"] - first,
+            word=f"{ELSE}: its steps get shorter",
+            says="it does (Figure 3)",
+        ),
         Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),

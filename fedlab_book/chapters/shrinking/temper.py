@@ -136,7 +136,8 @@ def closer_to_one(
     return {
         "rows": rows,
         "holds": nearer and shorter and level,
-        "note": f"The averaged step is so long at the end: {told}.",
+        "note": f"Length of the averaged step at the end: {told}. The paper's factors "
+        "are those of rounds 90 to 110 of 200.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
