@@ -10,7 +10,7 @@ from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
-ELSE = "not comparable"
+ELSE = "not alike"
 Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
@@ -76,7 +76,7 @@ def claims(
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
     rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
     behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    word = f"{ELSE}: ten steps here"
+    word = ELSE  # ten steps here
     level = "FedDF is as good as FedLAW, half wrong"
     rows.append(Beside(level, rival, behind, word=word))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
@@ -97,10 +97,7 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
     farther = brief - end["alike"][: len(brief)]  # the first seeds of as many
     theirs = [100 * v for v in paper["learned", "all"]["alike, at the end"]]
     below = Beside(
-        "γ is below one late, alike (hundredths; there mid-training)",
-        theirs,
-        end["alike"] - 100,
-        -1,
+        "γ is below one late, alike (hundredths)", theirs, end["alike"] - 100, -1
     )
     few = "γ is nearer to one with one epoch (hundredths)"
     nearer = "γ is nearer to one where uneven (hundredths)"
@@ -114,7 +111,7 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
             rises,
             [],
             end["alike"] - first,
-            word=f"{ELSE}: its steps get shorter",
+            word=ELSE,  # its steps get shorter
             says="it does (Figure 3)",
         ),
         Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
@@ -134,7 +131,7 @@ def in_words(table: pd.DataFrame) -> str:
     )
     apart = sum(word.startswith(ELSE) for word in words)
     if apart:
-        told += f"; {apart} {'are' if apart > 1 else 'is'} {ELSE}"
+        told += f"; {apart} {'are' if apart > 1 else 'is'} {ELSE} enough to say"
     others = [
         claim.split(" (")[0]
         for claim, word in zip(table["comparison"], words, strict=True)
