@@ -18,7 +18,7 @@ def test_the_table_in_words_counts_what_goes_otherwise():
         "same direction",
         "same direction (theirs: 2 of 3)",
         "undecided",
-        "opposite",
+        "opposite (theirs: 2 of 3)",
     ]
     told = beside.in_words(
         pd.DataFrame(

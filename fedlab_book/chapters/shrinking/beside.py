@@ -124,7 +124,7 @@ def in_words(table: pd.DataFrame) -> str:
     """How many claims are met, of how many we cannot tell, and which go otherwise."""
     words = table["can we tell?"].tolist()
     met = [word.startswith("same direction") for word in words]
-    open_ = [word == "undecided" for word in words]
+    open_ = [word.startswith("undecided") for word in words]
     told = (
         f"Claims of the paper beside ours: of {len(table)}, {sum(met)} go its way, "
         f"clear of zero; of {sum(open_)} we cannot tell"
@@ -135,7 +135,7 @@ def in_words(table: pd.DataFrame) -> str:
     others = [
         claim.split(" (")[0]
         for claim, word in zip(table["comparison"], words, strict=True)
-        if word == "opposite"
+        if word.startswith("opposite")
     ]
     if not others:
         return f"{told}."
