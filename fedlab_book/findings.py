@@ -79,6 +79,7 @@ def finding(
     *,
     holds: bool | np.bool_,
     unit: str = "points",
+    folded: str = "",
     digits: int = 1,
     note: str = "",
     built_in: bool = True,
@@ -87,6 +88,7 @@ def finding(
 
     Args:
         holds: whether the runs carry the sentence.
+        folded: the unit of the rows that stand aside, where that is another.
         note: what else a reader of the table needs, such as whose gain it is over.
         built_in: whether they are those of the built-in task, for which it was written.
             On other data a sentence that does not hold gives way to one that says so.
@@ -99,12 +101,12 @@ def finding(
     caption = f"{' or '.join(map(str, seeds))} seeds, paired."
     caption = f"{caption} {note}".rstrip()
     main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
-    how = (_span(rows), unit, digits)
-    shown = _forest(main, caption, *how) if main else ""
+    span = _span(rows)
+    shown = _forest(main, caption, span, unit, digits) if main else ""
     if more:
         what = f"{len(more)}{' more' * bool(main)} comparison{'s' * (len(more) > 1)}"
         told = "The same seeds, on the same axis." if main else caption
-        rest = _forest(more, told, *how)
+        rest = _forest(more, told, span, folded or unit, digits)
         shown += f'<details class="fl-aside"><summary>{what}</summary>{rest}</details>'
     return HTML(
         f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>{shown}'

@@ -32,7 +32,8 @@ def test_the_table_in_words_counts_what_goes_otherwise():
     more = pd.DataFrame({"comparison": names, "can we tell?": apart})
     told = beside.in_words(more)
     assert told.endswith(
-        "we cannot tell; 1 is not alike enough to say; 1 goes otherwise: d."
+        "we cannot tell; 1 goes otherwise where the settings are not alike; 1 goes "
+        "otherwise: d."
     )
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

@@ -177,6 +177,11 @@ def test_what_stands_aside_is_folded_on_the_same_axis():
     before, fold = shown.split('<details class="fl-aside">')
     assert "<summary>1 more comparison</summary>" in fold
     assert "B" in fold and ">B<" not in before
+    units = finding(
+        "It helps.", rows, holds=True, unit="points over B", folded="points"
+    )
+    before, fold = str(units.data).split('<details class="fl-aside">')
+    assert "points over B" in before and "points over B" not in fold
     alone = str(finding("It helps.", [Row("A", CLEAR)], holds=True).data)
     drawn = re.findall(r'<circle cx="([\d.]+)"', before)
     assert drawn != re.findall(r'<circle cx="([\d.]+)"', alone)

@@ -15,7 +15,7 @@ FIXED = gains.FIXED
 def lengthened(
     free: Sequence[tuple[float, float]],
     ends: dict[str, float],
-    gains: dict[str, float],
+    more: dict[str, float],
     less: float = 1.0,
 ) -> Comparison:
     """FedAvg's length and what is added to it, by round; where the others end.
@@ -33,7 +33,7 @@ def lengthened(
             seen[where, arm] = {
                 "length": [5.0, *[end - by] * (len(free) - 1)],
                 "longer": [0.1] * len(free),
-                "accuracy": [0.5 + gains.get(arm, 0) / 100] * len(free),
+                "accuracy": [0.5 + more.get(arm, 0) / 100] * len(free),
             }
     return made(seen)
 
@@ -53,7 +53,7 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
     """
     ample = [(5.0, 0.1), (6.0, 0.8), (7.0, 0.2), (8.0, 0.25), (10.0, 0.1)]
     scarce = [(5.0 + t, 0.05) for t in range(5)]
-    up, down = {FIXED: 1.0}, {FIXED: -20.0}
+    up, down = {FIXED: 1.0}, {FIXED: -20.0, gains.MILD: 0.0}
 
     def said(
         one=scarce,
@@ -62,15 +62,16 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
         found=up,
         ends=(6.2, 8.0, 1.0),
         less: float = 1.0,
+        kept: float = 5.5,
     ) -> dict:
         long, mild, short = ends
-        brief = lengthened(one, {FIXED: short}, quick)
+        brief = lengthened(one, {FIXED: short, gains.MILD: kept}, quick)
         full = lengthened(five, {FIXED: long, gains.MILD: mild}, found, less)
         return lengths.one_epoch(brief, full)
 
     right = said()
     assert right["holds"] and "one epoch, 5 rounds: 50.1 %." in right["note"]
-    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20])
+    assert [r.values[0] for r in right["rows"]] == pytest.approx([1, -20, 0])
     assert right["rows"][1].name == "γ = 0.93, one epoch"
     planted = (
         said(quick={}),
@@ -81,11 +82,14 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
         said(ends=(6.2, 7.0, 1.0)),
         said(ends=(6.2, 8.0, 3.0)),  # it is long still
         said(less=0.0),
+        said(quick=down | {gains.MILD: -1.0}),
+        said(kept=4.9),  # it withers, too
+        said(kept=6.5),  # longer than .93's with five epochs
     )
     assert not any(one["holds"] for one in planted)
-    brief = lengthened(scarce, {FIXED: 1.0}, down)
+    brief = lengthened(scarce, {FIXED: 1.0, gains.MILD: 5.5}, down)
     full = lengthened(ample, {FIXED: 6.2, gains.MILD: 8.0}, up)
     alt = drawn(lengths.by_round(full, brief))
     assert "FedAvg, five epochs: 10.0" in alt and "γ = 0.93, one epoch: 1.0" in alt
     told = "γ = 0.97, alike: 8.0, 8.0; γ = 0.97, uneven: 7.3, 7.0; γ = 0.93, alike: 6.5"
-    assert told in alt and "ends at 1.0, and there is no" in alt
+    assert told in alt and "γ = 0.93 ends at 1.0, and γ = 0.97 at 5.5." in alt

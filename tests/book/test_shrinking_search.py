@@ -76,7 +76,7 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     assert paths == {"short": [s["short"][0] for s in seeds]}
     assert right == {"short": [30.0, 31.0]}
     assert "clinic 0's share changes most, from 50 to 81" in drawn(
-        search.one_round(WAYS["ten steps"][0])
+        search.one_round(WAYS["ten steps"][0], path(0.5, 0.5))
     )
 
 

@@ -108,8 +108,9 @@ def test_a_step_and_what_the_average_has_learned_are_seen():
 
     for method, gamma in ((fl.fedavg(train), 1.0), (shrunk(train, gamma=0.5), 0.5)):
         how: dict[str, Any] = {"seed": 7, "observe": look, "progress": False}
-        history = fl.federate(world, method, 2, **how)
-        seen, came = history.rows[-1], knob.arrived(world, method, 2, 7)
+        history = fl.federate(world, method, 5, **how)
+        seen, came = history.rows[-1], knob.arrived(world, method, 5, 7)
+        assert all("at_once" not in row for row in history.rows[:-1])
         model = {n: v[0] for n, v in history.states.items()}
         plain = {n: v / gamma for n, v in model.items()}
         before = torch.cat([v.flatten() for v in came["begin"].values()])

@@ -9,6 +9,7 @@ import pandas as pd
 from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
+from fedlab_ledger.verdict import OPPOSITE
 
 ELSE = "not alike"
 Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
@@ -76,7 +77,7 @@ def claims(
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
     rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
     behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    word = ELSE  # ten steps here
+    word = _unlike(behind)  # ten steps here
     level = "FedDF is as good as FedLAW, half wrong"
     rows.append(Beside(level, rival, behind, word=word))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
@@ -111,13 +112,18 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
             rises,
             [],
             end["alike"] - first,
-            word=ELSE,  # its steps get shorter
+            word=_unlike(end["alike"] - first),  # its step size falls
             says="it does (Figure 3)",
         ),
         Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),
     ]
+
+
+def _unlike(ours: np.ndarray) -> str:
+    """The verdict where settings explain that ours goes the other way, if it does."""
+    return ELSE if verdict(ours) == OPPOSITE else ""
 
 
 def in_words(table: pd.DataFrame) -> str:
@@ -131,7 +137,8 @@ def in_words(table: pd.DataFrame) -> str:
     )
     apart = sum(word.startswith(ELSE) for word in words)
     if apart:
-        told += f"; {apart} {'are' if apart > 1 else 'is'} {ELSE} enough to say"
+        told += f"; {apart} go{'es' * (apart == 1)} otherwise where the settings are "
+        told += ELSE
     others = [
         claim.split(" (")[0]
         for claim, word in zip(table["comparison"], words, strict=True)

@@ -30,6 +30,7 @@ DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
 GWS = "GWS"  # a learned factor
 CAUSES = (FIXED, DECAY, HALF, GWS)  # what could explain the gain, a panel each
 STRETCHED = "stretched, then .93"  # by the learned factors of three rounds
+WAITED = "left alone, then .93"  # for as many rounds
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 COLOURS = {
     "FedAvg": "blue",
@@ -97,7 +98,8 @@ def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
     less = Row(f"{MILD} minus {FIXED}, uneven", found.gain(MILD, FIXED, "uneven"))
     rows.append(replace(less, aside=True))
     holds = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
-    return {"rows": rows, "holds": holds, "unit": UNIT, "note": level(found)}
+    how = {"unit": UNIT, "folded": "points", "note": level(found)}
+    return {"rows": rows, "holds": holds, **how}
 
 
 def stopped(found: Comparison) -> Facts:
@@ -109,10 +111,7 @@ def stopped(found: Comparison) -> Facts:
     hit, last = 100 * found.curves("FedAvg", "alike"), found.last
     windows = np.lib.stride_tricks.sliding_window_view(hit, last, axis=1)
     best = windows.mean(axis=2).max(axis=1)
-    rows = [
-        Row(a, found.scores(a, "alike") - best, aside=a in (DECAY, HALF))
-        for a in CAUSES
-    ]
+    rows = [Row(a, found.scores(a, "alike") - best, aside=True) for a in CAUSES]
     more = pm(best - found.scores("FedAvg", "alike"))
     return {
         "rows": rows,
@@ -145,20 +144,23 @@ def mean_path(found: Comparison, arm: str, seeds: Sequence[int]) -> dict[int, fl
 
 
 def followed(found: Comparison) -> Facts:
-    """Whether stretching first gains over the fixed factor alone.
+    """Whether stretching first gains over shrinking first, and over leaving alone.
 
-    And of the learned factor it cannot be told whether it gains over that.
+    And of the learned factor it cannot be told whether it gains over that. It begins
+    above one, on average.
     """
     rows = [
-        Row(f"{STRETCHED}, over {FIXED}", found.gain(STRETCHED, FIXED, "alike")),
-        Row(f"GWS over {STRETCHED}", found.gain(GWS, STRETCHED, "alike")),
-        Row(f"{STRETCHED}, over FedAvg", found.gain(STRETCHED, where="alike")),
+        Row(f"stretched minus {FIXED}", found.gain(STRETCHED, FIXED, "alike")),
+        Row(f"left alone minus {FIXED}", found.gain(WAITED, FIXED, "alike")),
+        Row("stretched minus left alone", found.gain(STRETCHED, WAITED, "alike")),
+        Row("GWS minus stretched", found.gain(GWS, STRETCHED, "alike")),
+        Row("stretched minus FedAvg", found.gain(STRETCHED, where="alike")),
     ]
-    holds = [side(row.values) for row in rows] == [1, 0, 1]
+    sides = [side(row.values) for row in rows]
     first = found.curves(GWS, "alike", "gamma")[:, :2].mean(axis=0)
-    above = bool((first > 1).all())
-    rows[2] = replace(rows[2], aside=True)
-    return {"rows": rows, "holds": holds and above}
+    rows[-1] = replace(rows[-1], aside=True)
+    holds = sides[0] == sides[2] == sides[4] == 1 and sides[3] == 0
+    return {"rows": rows, "holds": holds and bool((first > 1).all())}
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
@@ -221,7 +223,8 @@ def worth(
     adapts = [side(brief.values), side(quick.gain(FIXED, where="alike"))] == [1, -1]
     alike = sides["alike"] == [1, 1, 1, 1, 1, 0, 1]
     holds = alike and adapts and sides["uneven"][2:6] == [1, -1, -1, 0]
-    return {"rows": [*rows, *asides], "holds": holds, "unit": UNIT}
+    how = {"unit": UNIT, "folded": "points"}
+    return {"rows": [*rows, *asides], "holds": holds, **how}
 
 
 def harm(found: Comparison, place: Place) -> Facts:
@@ -229,25 +232,32 @@ def harm(found: Comparison, place: Place) -> Facts:
 
     That seed lies farther from the others than they from each other, its factor ends
     lowest of all, and FedLAW loses less than a quarter as much there; on the others
-    there is no gain. The note has what else is known of it.
+    there is no gain. There alone the factor takes away more than FedAvg's clinics add
+    in any round. The note has what else is known of it.
     """
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     at = int(alone.argmin())
     rest, factors = np.delete(alone, at), found.curves(GWS, "uneven", "gamma")
     far = rest.min() - alone[at] > np.ptp(rest)
     black = at == int(factors[:, -1].argmin())
+    gamma = factors[:, -found.last :].mean(axis=1)
+    long, more = (found.curves("FedAvg", "uneven", w) for w in ("length", "longer"))
+    taken = ((1 - gamma) / gamma)[:, None] * long
+    withers = (more < taken).all(axis=1)
     sizes = [place(h.seed).counts.sum(dim=1) for h in found.of(GWS, "uneven")]
     most = 100 * np.array([float(n.max() / n.sum()) for n in sizes])
-    long = [found.curves(a, "uneven", "length")[at, -1] for a in (GWS, "FedAvg")]
+    ends = [found.curves(a, "uneven", "length")[at, -1] for a in (GWS, "FedAvg")]
     note = (
         f"On the one: GWS {alone[at]:+z.1f}, FedLAW {law[at]:+z.1f}. GWS ends with a "
-        f"length of {long[0]:.1f} there (FedAvg: {long[1]:.1f}); one clinic has "
+        f"length of {ends[0]:.1f} there (FedAvg: {ends[1]:.1f}); one clinic has "
         f"{most[at]:.0f} % of all images (on others at most "
         f"{np.delete(most, at).max():.0f} %)."
     )
+    only = bool(withers[at]) and withers.sum() == 1
+    mild = law[at] > alone[at] / 4 and side(rest) < 1
     return {
-        "rows": [Row("GWS, uneven, the other seeds", rest)],
-        "holds": bool(far and black and law[at] > alone[at] / 4 and side(rest) < 1),
+        "rows": [Row("GWS, uneven, the other seeds", rest, aside=True)],
+        "holds": bool(far and black and only and mild),
         "unit": UNIT,
         "note": note,
     }
