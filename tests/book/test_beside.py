@@ -27,13 +27,5 @@ def test_the_table_in_words_counts_what_goes_otherwise():
     )
     assert told.startswith("Claims of the paper beside ours: of 4, 2 go its way")
     assert told.endswith("of 1 we cannot tell; 1 goes otherwise: d.")
-    apart = [*said, f"{beside.ELSE}: ten steps"]
-    names = [*"abcde"]
-    more = pd.DataFrame({"comparison": names, "can we tell?": apart})
-    told = beside.in_words(more)
-    assert told.endswith(
-        "we cannot tell; 1 goes otherwise where the settings are not alike; 1 goes "
-        "otherwise: d."
-    )
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

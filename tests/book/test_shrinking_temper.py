@@ -131,3 +131,9 @@ def test_a_step_and_what_the_average_has_learned_are_seen():
         more = float((own == world.y_test).sum() - (whole == world.y_test).sum())
         if gamma != 1:
             assert seen["at_once"] == pytest.approx(100 * more / 60, abs=1e-4)
+
+
+def test_the_balance_is_the_step_over_the_shrinking():
+    found, quick = factor(0.9, 0.95), factor(0.97, 1.0, steps=(0.02, 1.0))
+    alt = drawn(temper.balance(found, quick, 20.5))
+    assert "alike 2.0, uneven 1.3, one epoch 0.5; the paper's mean: 20.5." in alt

@@ -9,9 +9,7 @@ import pandas as pd
 from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
 from fedlab_book.chapters.shrinking.wrong import CROWD
-from fedlab_ledger.verdict import OPPOSITE
 
-ELSE = "not alike"
 Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
@@ -77,9 +75,8 @@ def claims(
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
     rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
     behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    word = _unlike(behind)  # ten steps here
     level = "FedDF is as good as FedLAW, half wrong"
-    rows.append(Beside(level, rival, behind, word=word))
+    rows.append(Beside(level, rival, behind))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))
     more = brief - found.gain(GWS, where="alike")[: len(brief)]
@@ -108,22 +105,11 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
     shorter = "GWS's network is shorter, at the end, alike (lengths)"
     return [
         below,
-        Beside(
-            rises,
-            [],
-            end["alike"] - first,
-            word=_unlike(end["alike"] - first),  # its step size falls
-            says="it does (Figure 3)",
-        ),
+        Beside(rises, [], end["alike"] - first, says="it does (Figure 3)"),
         Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),
     ]
-
-
-def _unlike(ours: np.ndarray) -> str:
-    """The verdict where settings explain that ours goes the other way, if it does."""
-    return ELSE if verdict(ours) == OPPOSITE else ""
 
 
 def in_words(table: pd.DataFrame) -> str:
@@ -135,10 +121,6 @@ def in_words(table: pd.DataFrame) -> str:
         f"Claims of the paper beside ours: of {len(table)}, {sum(met)} go its way, "
         f"clear of zero; of {sum(open_)} we cannot tell"
     )
-    apart = sum(word.startswith(ELSE) for word in words)
-    if apart:
-        told += f"; {apart} go{'es' * (apart == 1)} otherwise where the settings are "
-        told += ELSE
     others = [
         claim.split(" (")[0]
         for claim, word in zip(table["comparison"], words, strict=True)

@@ -4,12 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from fedlab_book.bench import Comparison, pm, side
+from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking.gains import (
     CAUSES,
-    COLOURS,
     DECAY,
     FIXED,
     GWS,
@@ -21,7 +19,6 @@ from fedlab_book.chapters.shrinking.gains import (
     Printed,
     leads,
 )
-from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 FREE: tuple[str, ...] = (
@@ -50,27 +47,6 @@ def by_heart(found: Comparison, arm: str, where: str = "alike") -> np.ndarray:
     return 100 * found.ends(arm, where, "own")
 
 
-@styled
-def suspected(found: Comparison) -> tuple[Figure, str]:
-    """A point an arm: its length and what it knows by heart; beside it, its gain."""
-    fig, ax = canvas(520, 330)
-    told = []
-    for arm in (*FREE, GWS):
-        x, y = float(length(found, arm).mean()), float(by_heart(found, arm).mean())
-        gain = f"{found.gain(arm, where='alike').mean():+z.1f}"
-        style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]], "markersize": 9}
-        ax.plot(x, y, _MARKS[arm], label=arm, **style)
-        to = _BELOW if arm == FIXED else _BESIDE  # which is decay's, right of it
-        ax.annotate(gain, (x, y), to, textcoords="offset points", va="center")
-        told.append(f"{arm} {x:.1f}, {y:.1f}: {pm(found.gain(arm, where='alike'))}")
-    ax.margins(x=0.15, y=0.15)
-    ax.set(xlabel="length of w", ylabel="own images known (%)")
-    ax.grid()
-    fig.legend(loc="outside right center")
-    alt = "Length, percent of own images known, and points over FedAvg, of each way"
-    return fig, f"{alt}: {'; '.join(told)}."
-
-
 def suspects(found: Comparison, paper: Printed) -> Facts:
     """Whether decay gains what the factor gains, and the suspects cannot be told apart.
 
@@ -84,8 +60,8 @@ def suspects(found: Comparison, paper: Printed) -> Facts:
 
     rows = [
         less(FIXED, DECAY, within=_NEAR),
-        less(HALF, ONCE),
-        less(FIXED, HALF),
+        less(HALF, ONCE, aside=True),
+        less(FIXED, HALF, aside=True),
         less(GWS, FIXED),
         *(
             replace(row, aside=True)

@@ -107,7 +107,7 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     """Whether a factor that gains among the alike ruins with one epoch in a round.
 
     The milder one then cannot be told from nothing, though its network stays shorter
-    than that of the stronger one with five epochs, and does not wither. And whether
+    than that of the stronger one with five epochs, and lasts. And whether
     FedAvg's own rounds foretell the strong one: with five epochs about the length at
     which each factor's network comes to rest, shorter where clinics are uneven; with
     one, that none of FedAvg's lengths lasts, of either factor.

@@ -91,6 +91,36 @@ def learned(
     return fig, alt
 
 
+@styled
+def balance(found: Comparison, quick: Comparison, theirs: float) -> tuple[Figure, str]:
+    """The ratio of a round's step and shrinking under GWS, and the paper's mean."""
+    fig, ax = canvas(520, 240)
+    told = []
+    runs = [(w, found, w, 5) for w in PLACES] + [("one epoch", quick, "alike", 1)]
+    looks = (*_LOOKS, ("orange", "s", ":"))
+    for (name, held, where, epochs), (colour, mark, dash) in zip(
+        runs, looks, strict=True
+    ):
+        step, pull = (
+            held.curves("GWS", where, w).mean(axis=0) for w in ("step", "pull")
+        )
+        at, r = epochs * np.arange(1, len(step) + 1), step / pull
+        style = {"linestyle": dash, "marker": mark, "markevery": max(1, len(r) // 5)}
+        ax.plot(at, r, color=PALETTE[colour], label=name, **style)
+        told.append(f"{name} {r[-1]:.1f}")
+    ax.axhline(theirs, color=INK, linestyle="--", linewidth=1.5, label="paper, mean")
+    ax.set(xlabel="epochs so far", ylabel="balance r", yscale="log")
+    ax.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    ax.minorticks_off()
+    ax.grid(axis="y")
+    fig.legend(loc="outside right center")
+    alt = (
+        "Length of the averaged step over that of the shrinking, by epoch, for a "
+        f"learned factor. At the end: {', '.join(told)}; the paper's mean: {theirs:g}."
+    )
+    return fig, alt
+
+
 def apart(found: Comparison, arm: str, layers: int) -> float:
     """How far the learned factor is from the temperature's, on average."""
     pairs = [_pair(found, arm, where, layers) for where in PLACES]
