@@ -84,7 +84,6 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
         said(less=0.0),
         said(quick=down | {gains.MILD: -1.0}),
         said(kept=4.9),  # it withers, too
-        said(kept=6.5),  # longer than .93's with five epochs
     )
     assert not any(one["holds"] for one in planted)
     brief = lengthened(scarce, {FIXED: 1.0, gains.MILD: 5.5}, down)

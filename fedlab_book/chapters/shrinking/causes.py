@@ -12,7 +12,6 @@ from fedlab_book.chapters.shrinking.gains import (
     FIXED,
     GWS,
     HALF,
-    MILD,
     ONCE,
     PLACES,
     Facts,
@@ -21,20 +20,10 @@ from fedlab_book.chapters.shrinking.gains import (
 )
 from fedlab_book.findings import Row
 
-FREE: tuple[str, ...] = (
-    "FedAvg",
-    ONCE,
-    HALF,
-    MILD,
-    DECAY,
-    FIXED,
-)  # see no labels of the server
 MOMENT = "the moment of shrinking: after minus before"
 _NEAR = 0.5  # points that "within half a point" allows
 _NOTHING = 0.2  # points that count as nothing
 _AS_LONG, _AS_MUCH = 0.25, 1.5  # of a length, and points of own images, that are alike
-_BESIDE, _BELOW = (9, 0), (-12, -13)  # points of the page from a mark to its number
-_MARKS: dict[str, str] = dict(zip((*FREE, GWS), "oPv^DXs", strict=True))
 
 
 def length(found: Comparison, arm: str) -> np.ndarray:
