@@ -211,6 +211,7 @@ def test_decay_has_to_gain_what_the_factor_gains_and_neither_pair_to_decide():
         "undecided",
         "undecided",
     ]
+    assert said["note"].endswith("half of the step 8.0, 91 %; halved once 8.0, 97 %.")
     by_name = {row.name: row for row in said["rows"]}
     assert by_name[FIXED].printed == [4.0, 1.0]
     assert by_name["GWS minus weight decay"].printed == [3.0]
@@ -336,7 +337,7 @@ def test_the_harm_has_to_be_one_seeds_and_that_seed_the_one_drawn_in_black():
     rest = said["rows"][0]
     assert rest.values == pytest.approx([-1.0, 0.5, -0.5, -1.0, 0.2])
     for told in (
-        "On the one: GWS -12.0, FedLAW -1.0; in a round the factor takes 0.18 of",
+        "On the one: GWS -12.0, FedLAW -1.0; to keep its length it needs 0.18 of it",
         "FedAvg's clinics add 0.10 at most.",
     ):
         assert told in said["note"]

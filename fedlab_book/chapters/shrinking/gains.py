@@ -233,8 +233,8 @@ def harm(found: Comparison) -> Facts:
 
     That seed lies farther from the others than they from each other, its factor ends
     lowest of all, and FedLAW loses less than a quarter as much there; on the others
-    there is no gain. There alone the factor takes away more than FedAvg's clinics add
-    in any round. The note has what else is known of it.
+    there is no gain. There alone the factor needs more to be added than FedAvg's
+    clinics add in any round. The note has what else is known of it.
     """
     alone, law = (found.gain(arm, where="uneven") for arm in (GWS, "FedLAW"))
     at = int(alone.argmin())
@@ -243,12 +243,12 @@ def harm(found: Comparison) -> Facts:
     black = at == int(factors[:, -1].argmin())
     gamma = factors[:, -found.last :].mean(axis=1)
     long, more = (found.curves("FedAvg", "uneven", w) for w in ("length", "longer"))
-    taken, most = (1 - gamma) / gamma, (more / long).max(axis=1)
-    withers = taken > most  # of a length, in any round
+    needs, most = (1 - gamma) / gamma, (more / long).max(axis=1)
+    withers = needs > most  # of a length, in any round
     note = (
-        f"On the one: GWS {alone[at]:+z.1f}, FedLAW {law[at]:+z.1f}; in a round the "
-        f"factor takes {taken[at]:.2f} of the length, and FedAvg's clinics add "
-        f"{most[at]:.2f} at most."
+        f"On the one: GWS {alone[at]:+z.1f}, FedLAW {law[at]:+z.1f}; to keep its "
+        f"length it needs {needs[at]:.2f} of it added in a round, and FedAvg's clinics "
+        f"add {most[at]:.2f} at most."
     )
     only = bool(withers[at]) and withers.sum() == 1
     mild = law[at] > alone[at] / 4 and side(rest) < 1
