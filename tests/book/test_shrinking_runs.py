@@ -1,6 +1,5 @@
 """Chapter 4's findings and pictures: by hand, and red where a number is planted."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,61 +8,19 @@ import pytest
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import beside, causes, gains, wrong
+from fedlab_book.chapters.shrinking import causes, gains
 from fedlab_core.tree import flatten
-from tests.figure_cases import SEEDS, drawn, made
-
-FIXED, DECAY, HALF, LEARNED = gains.CAUSES
-ONCE, ELEVENTH = gains.ONCE, gains.ELEVENTH
-OTHERS = [ONCE, ELEVENTH, gains.MILD, "FedAvg", "FedLAW"]
-ARMS = [*gains.CAUSES, *OTHERS]
-
-
-def ended(
-    alike: dict[str, float],
-    uneven: dict[str, float],
-    own: float = 1.0,
-    lost: Mapping[str, float] | None = None,
-    at_once: float = 0.0,
-    length: Sequence[float] = (5, 6, 6, 6, 6, 6),
-    longer: float = 0.5,
-    grown: Sequence[float] = (5, 9, 8, 7, 7, 6.5),
-    half: float = 8.0,
-    last: float = 0.9,
-) -> Comparison:
-    """All at .1, then at .5, but those named, by so many points.
-
-    FedAvg is right on this part of its clients' `own` samples; others have `lost` so
-    many points of it. Networks are so long, those of the learned factor as `grown`, of
-    half steps and of what is halved once as `half`; FedAvg's clients add .2 to it in a
-    round, others so much `longer`. Factors end at `last`.
-    """
-    seen = {}
-    for where, more in (("alike", alike), ("uneven", uneven)):
-        long = {LEARNED: grown, "FedAvg": [9.0] * 6}
-        long |= dict.fromkeys((HALF, ONCE), [half] * 6)
-        for arm in ARMS:
-            seen[where, arm] = {
-                "accuracy": [0.1] + [0.5 + more.get(arm, 0) / 100] * 5,
-                "own": [0.2] + [own - (lost or {}).get(arm, 0) / 100] * 5,
-                "at_once": [at_once] * 6,
-                "gamma": [1.2] + [last] * 5,
-                "length": long.get(arm, length),
-                "longer": [0.2 if arm == "FedAvg" else longer] * 6,
-            }
-    return made(seen)
-
-
-PRINTED = {
-    ("hand", "alike"): {"γ = 0.93": [4.0], "γ = 0.97": [3.0]},
-    ("why", "alike"): {"γ = 0.93": [4.0, 1.0], DECAY: [2.0], LEARNED: [5.0]},
-    ("images", "alike"): {"FedLAW": [4.0]},
-    ("images", "uneven"): {"FedLAW": [2.5]},
-    ("one epoch", "alike"): {LEARNED: [3.8]},
-    ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
-    ("wrong", "alike"): {"FedLAW": [5.5], "FedDF": [6.0]},
-    ("learned", "all"): {"alike, at the end": [-0.053]},
-}
+from tests.figure_cases import drawn, made
+from tests.shrinking_cases import (
+    DECAY,
+    ELEVENTH,
+    FIXED,
+    HALF,
+    LEARNED,
+    ONCE,
+    PRINTED,
+    ended,
+)
 
 
 def test_fixed_factors_have_to_help_the_alike_and_to_hurt_the_uneven():
@@ -352,87 +309,3 @@ def test_the_harm_has_to_be_one_seeds_and_that_seed_the_one_drawn_in_black():
         ample,  # on that seed, too, more is added
     ):
         assert not gains.harm(planted)["holds"]
-
-
-# -- who is wrong, and the claims ---------------------------------------------
-
-
-WHO = [np.array([False, True])] * SEEDS
-
-
-def half(
-    fedlaw_: float,
-    feddf: float = 0.0,
-    gws: float = 0.0,
-    alone: float = 12.0,
-    eleventh: float = 3.0,
-) -> Comparison:
-    ends = {"FedAvg": 0, "GWS": gws, "FedLAW": fedlaw_, "FedDF": feddf}
-    ends[ELEVENTH] = eleventh
-    held = [np.array([0.5, 0.5]), np.array([0.8, 0.2]), np.array([0.9, 0.1])]
-    runs = {(wrong.CROWD, arm): more for arm, more in ends.items()}
-    runs[wrong.ALONE, "FedAvg"] = alone
-    return made(
-        {
-            key: {"accuracy": [0.1, *[0.4 + more / 100] * 2], "shares": held}
-            for key, more in runs.items()
-        }
-    )
-
-
-def test_shares_have_to_rescue_and_the_others_to_stay_behind():
-    paper = PRINTED["wrong", "alike"]
-    clean = ended({}, {})
-    said = wrong.rescued(half(10.0), paper, clean)
-    by_name = {row.name: row for row in said["rows"]}
-    assert said["holds"] and by_name["FedLAW minus FedDF"].printed == [-0.5]
-    assert by_name[f"FedLAW minus {ELEVENTH}"].values == pytest.approx(7)
-    assert said["rows"][-1].values == pytest.approx(-2)
-    assert said["note"].endswith("40.1 %; with all labels right, 50.1 %.")
-    rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
-    rivals += (half(10.0, eleventh=10.0),)
-    for planted in (half(0.0), *rivals):
-        assert not wrong.rescued(planted, paper, clean)["holds"]
-
-
-def test_without_the_wrong_ones_the_others_hold_what_they_held():
-    bench = Bench(samples=200, tests=60)
-    how = {"clients": 4, "alpha": 100, "corrupt": 0.5, "how": "permute"}
-    crowd = bench.scenario(7, "dirichlet", **how)
-    left = wrong.without(crowd)
-    stay = [k for k in range(4) if k not in crowd.corrupted]
-    assert len(crowd.corrupted) == 2 and len(left) == 2 and not left.corrupted
-    for held, k in zip(left.train.indices, stay, strict=True):
-        assert (held == crowd.train.indices[k]).all()
-
-
-def test_half_of_ten_are_wrong_and_the_others_run_alone():
-    bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
-    crowd, alone, who = wrong.half(bench)
-    assert len(crowd(7)) == 10 and len(alone(7)) == 5 and who(7).sum() == 5
-    right = [len(crowd(7).client(k)) for k in range(10) if not who(7)[k]]
-    assert [len(alone(7).client(k)) for k in range(5)] == right
-
-
-def test_what_the_wrong_half_holds():
-    found = half(10.0)
-    assert wrong.kept(found, WHO, "FedLAW") == pytest.approx(15)  # of 20 and 10
-    assert wrong.right(found, WHO, "FedLAW") == list(wrong.GUESSES)[1]
-
-
-def test_claims_stand_beside_the_papers():
-    bad = half(10.0)
-    found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
-    brief = ended({LEARNED: 2.0}, {}, last=0.95)
-    table = beside.claims(found, bad, brief, PRINTED)
-    printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "+2.5"]
-    printed += ["+3.0", "+5.5", "+0.5", "+3.8", "it does (Figure 2)", "-5.3"]
-    printed += ["it does (Figure 3)", "it is (Figure 10)"]
-    printed += ["it does (Figure 9)", "it does (Figure 2)"]
-    assert table["paper"].tolist() == printed
-    same, mixed = "same direction", "same direction (theirs: 1 of 2)"
-    words = [same, mixed, *["undecided"] * 5, same, "opposite", same, same, same]
-    words += ["opposite", same, "undecided", same]
-    assert table["can we tell?"].tolist() == words
-    ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
-    assert table["here"].tolist()[-5:] == ends
