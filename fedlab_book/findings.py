@@ -82,6 +82,7 @@ def finding(
     folded: str = "",
     digits: int = 1,
     note: str = "",
+    each: str = "seeds, paired",
     built_in: bool = True,
 ) -> HTML:
     """The sentence, and a table of intervals on one axis; what is undecided is grey.
@@ -90,6 +91,7 @@ def finding(
         holds: whether the runs carry the sentence.
         folded: the unit of the rows that stand aside, where that is another.
         note: what else a reader of the table needs, such as whose gain it is over.
+        each: what the values of a row are, one by one.
         built_in: whether they are those of the built-in task, for which it was written.
             On other data a sentence that does not hold gives way to one that says so.
     """
@@ -97,20 +99,26 @@ def finding(
     if not holds and built_in:
         raise Unsupported(f"the runs do not carry this sentence any more: {sentence!r}")
     said = sentence if holds else _ELSEWHERE
-    seeds = sorted({len(row.values) for row in rows})
-    caption = f"{' or '.join(map(str, seeds))} seeds, paired."
-    caption = f"{caption} {note}".rstrip()
     main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
+    caption = f"{_counted(main or more, each)} {note}".rstrip()
     span = _span(rows)
     shown = _forest(main, caption, span, unit, digits) if main else ""
     if more:
         what = f"{len(more)}{' more' * bool(main)} comparison{'s' * (len(more) > 1)}"
-        told = "The same seeds, on the same axis." if main else caption
+        told = f"The same {each.split(',')[0]}, on the same axis." if main else caption
         rest = _forest(more, told, span, folded or unit, digits)
         shown += f'<details class="fl-aside"><summary>{what}</summary>{rest}</details>'
     return HTML(
         f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>{shown}'
     )
+
+
+def _counted(rows: Sequence[Row], each: str) -> str:
+    """How many values the rows have, and which have fewer than the others."""
+    most = max(len(row.values) for row in rows)
+    fewer = [row for row in rows if len(row.values) < most]
+    named = "; ".join(f"{row.name}: {len(row.values)}" for row in fewer)
+    return f"{most} {each}{f' ({named})' * bool(fewer)}."
 
 
 def _forest(

@@ -31,6 +31,16 @@ def test_a_finding_says_its_sentence_and_puts_numbers_in_the_table():
     assert "<td>a gain</td>" in shown and "4 seeds, paired" in shown
 
 
+def test_a_finding_says_what_its_values_are_and_which_rows_have_fewer():
+    few = found(Row("A", CLEAR), Row("C", NEAR[:3]), Row("D", UP, aside=True))
+    assert "<caption>4 seeds, paired (C: 3).</caption>" in few
+    how = {"holds": True, "each": "draws, one seed", "note": "A note."}
+    rows = [Row("A", CLEAR), Row("B", NEAR, aside=True)]
+    drawn = str(finding("", rows, **how).data)
+    assert "<caption>4 draws, one seed. A note.</caption>" in drawn
+    assert "The same draws, on the same axis." in drawn
+
+
 def test_what_is_undecided_is_grey_and_hollow():
     clear, near = (found(Row("x", v)) for v in (CLEAR, NEAR))
     assert 'class="fl-undecided"' in near and 'fill="none"' in near

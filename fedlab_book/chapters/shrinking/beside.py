@@ -75,7 +75,7 @@ def claims(
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
     rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
     behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    level = "FedDF is as good as FedLAW, half wrong"
+    level = "FedDF, ten steps, is as good as FedLAW, half wrong"
     rows.append(Beside(level, rival, behind))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))
@@ -94,9 +94,7 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Be
     brief = 100 * quick.ends(GWS, "alike", "gamma")
     farther = brief - end["alike"][: len(brief)]  # the first seeds of as many
     theirs = [100 * v for v in paper["learned", "all"]["alike, at the end"]]
-    below = Beside(
-        "γ is below one late, alike (hundredths)", theirs, end["alike"] - 100, -1
-    )
+    below = Beside("γ is below one, alike (hundredths)", theirs, end["alike"] - 100, -1)
     few = "γ is nearer to one with one epoch (hundredths)"
     nearer = "γ is nearer to one where uneven (hundredths)"
     first = 100 * found.curves(GWS, "alike", "gamma")[:, 0]

@@ -15,7 +15,7 @@ from fedlab_book.chapters.shrinking.gains import (
     UNIT,
     Facts,
 )
-from fedlab_book.figures import INK, PALETTE, canvas, styled
+from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 _FACTORS = {MILD: 0.97, FIXED: 0.93}
@@ -65,7 +65,8 @@ def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
     both = dict(zip(_EPOCHS, (found, quick), strict=True))
     told = []
     for (name, runs), dash in zip(both.items(), _DASHES, strict=True):
-        for arm in ("FedAvg", FIXED):
+        shown = ("FedAvg", FIXED, *((MILD,) if runs is quick else ()))
+        for arm in shown:
             long = runs.curves(arm, "alike", "length")
             epochs = _EPOCHS[name] * np.arange(1, long.shape[1] + 1)
             style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]], "linestyle": dash}
@@ -76,15 +77,13 @@ def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
     right.plot(*added(found, "uneven"), color=PALETTE[COLOURS["FedAvg"]], **uneven)
     reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
     for arm, gamma in _FACTORS.items():
-        colour, label = PALETTE[COLOURS[arm]], f"line of γ = {gamma:g}"
-        right.plot(reach, slope(gamma) * reach, color=colour, ls=":", label=label)
+        colour, end = PALETTE[COLOURS[arm]], slope(gamma) * reach[-1]
+        right.plot(reach, slope(gamma) * reach, color=colour, ls=":")
+        right.text(reach[-1], end, f"{gamma:g}".lstrip("0"), color=colour)
         for where, fill in zip(PLACES, (colour, "none"), strict=True):
             at = rests(found, arm, where)
             style = {"color": colour, "markerfacecolor": fill, "markersize": 9}
             right.plot(at, slope(gamma) * at, _MARKS[arm], zorder=3, **style)
-    for arm, gamma in _FACTORS.items():
-        at = rests(quick, arm)
-        right.plot(at, slope(gamma) * at, _MARKS[arm], color=INK, markersize=9)
     left.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
     most = max(added(runs)[1].max() for runs in both.values())
     right.set(xlabel="length of w", ylabel="added in a round, s")

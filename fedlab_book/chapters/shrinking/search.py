@@ -12,7 +12,7 @@ import torch
 from matplotlib.figure import Figure
 
 from fedlab_book.bench import pm, side
-from fedlab_book.chapters.shrinking.heart import right
+from fedlab_book.chapters.shrinking.seen import right
 from fedlab_book.figures import INK, PALETTE, canvas, look, mosaic, styled
 from fedlab_book.findings import Row
 from fedlab_core.rounds.worlds import World

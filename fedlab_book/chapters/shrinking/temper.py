@@ -1,44 +1,19 @@
 """The learned factor beside a temperature, and beside a round's step."""
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
-from torch.nn import functional as F
 
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.shrinking.gains import PLACES, Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
-from fedlab_core import tree
-from fedlab_core.metrics import logits, shrinking
-from fedlab_core.rounds.history import Round
 
-_GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 CAPTION = (  # of what `learned` draws
     "Left: a thin line a seed; the black one comes back below. Orange: about as far as "
     "ten steps reach. Right: all rounds; β is the factor for the outputs with the "
     "least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
-
-
-def temperature(now: Round) -> dict[str, float]:
-    """Of a round: by what the average's outputs are multiplied for the least loss.
-
-    The loss is the proxy set's, the parameters stay as they are.
-    """
-    world, said = now.world, now.servers[0].metrics
-    if "gamma" not in said or world.proxy is None:
-        return {"temper": float("nan")}
-    gamma, state = said["gamma"], tree.take(now.after, 0)
-    mean = {n: v / gamma if n in world.parameters else v for n, v in state.items()}
-    x, y = world.proxy
-    at = _GRID.to(x)
-    with torch.no_grad():
-        out = at[:, None, None] * logits(world.model, mean, x)
-        truth = y.expand(len(at), -1).flatten()
-        loss = F.cross_entropy(out.flatten(0, 1), truth, reduction="none")
-    return {"temper": float(at[loss.view(len(at), -1).mean(dim=1).argmin()])}
 
 
 @styled
@@ -91,36 +66,6 @@ def learned(
     return fig, alt
 
 
-@styled
-def balance(found: Comparison, quick: Comparison, theirs: float) -> tuple[Figure, str]:
-    """The ratio of a round's step and shrinking under GWS, and the paper's mean."""
-    fig, ax = canvas(520, 240)
-    told = []
-    runs = [(w, found, w, 5) for w in PLACES] + [("one epoch", quick, "alike", 1)]
-    looks = (*_LOOKS, ("orange", "s", ":"))
-    for (name, held, where, epochs), (colour, mark, dash) in zip(
-        runs, looks, strict=True
-    ):
-        step, pull = (
-            held.curves("GWS", where, w).mean(axis=0) for w in ("step", "pull")
-        )
-        at, r = epochs * np.arange(1, len(step) + 1), step / pull
-        style = {"linestyle": dash, "marker": mark, "markevery": max(1, len(r) // 5)}
-        ax.plot(at, r, color=PALETTE[colour], label=name, **style)
-        told.append(f"{name} {r[-1]:.1f}")
-    ax.axhline(theirs, color=INK, linestyle="--", linewidth=1.5, label="paper, mean")
-    ax.set(xlabel="epochs so far", ylabel="balance r", yscale="log")
-    ax.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
-    ax.minorticks_off()
-    ax.grid(axis="y")
-    fig.legend(loc="outside right center")
-    alt = (
-        "Length of the averaged step over that of the shrinking, by epoch, for a "
-        f"learned factor. At the end: {', '.join(told)}; the paper's mean: {theirs:g}."
-    )
-    return fig, alt
-
-
 def apart(found: Comparison, arm: str, layers: int) -> float:
     """How far the learned factor is from the temperature's, on average."""
     pairs = [_pair(found, arm, where, layers) for where in PLACES]
@@ -164,44 +109,19 @@ def closer_to_one(
     told = ", ".join(f"{v.mean():.2f} ({w})" for w, v in step.items())
     alike = all(1 / _FEW < v < _FEW for v in r.values())
     level = alike and ratio["r"][0] > 10 * max(r.values())
+    steady = ", ".join(f"{v:.1f} ({w})" for w, v in r.items())
     return {
         "rows": rows,
         "holds": nearer and shorter and level,
-        "note": f"Length of the averaged step at the end: {told}. The paper's factors "
-        "are those of rounds 90 to 110 of 200.",
+        "note": f"At the end, length of the averaged step: {told}; balance r: "
+        f"{steady}; the paper's mean: {ratio['r'][0]:g}. Its numbers are of rounds "
+        "90 to 110 of 200.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
 
 
 _FEW = 2  # times as long
-
-
-def seen(now: Round) -> dict[str, float]:
-    """Of a round: the lengths of its two terms, and a temperature (see there)."""
-    return terms(now) | temperature(now)
-
-
-def terms(now: Round) -> dict[str, float]:
-    """Of a round: the lengths of its step and of its shrinking.
-
-    step and pull, in lengths of the parameters that the round began with, which is
-    `length`; and by how much the clients made them longer, before any shrinking.
-    """
-    world = now.world
-    start = {n: now.before[n][0] for n in world.parameters}
-    rows = {n: now.trained.states[n] for n in start}
-    gamma = float(now.servers[0].metrics.get("gamma", 1.0))
-    both = shrinking(rows, start, now.weights[0], gamma)
-    mean = tree.flatten(tree.weighted_sum(rows, now.weights[0]))
-    w = tree.flatten(start)
-    whole = float(w.norm())
-    return {
-        "step": both.step / whole,
-        "longer": float(mean.norm()) - whole,
-        "pull": both.shrink / whole,
-        "length": whole,
-    }
 
 
 def _pair(found: Comparison, arm: str, where: str, layers: int) -> list[np.ndarray]:

@@ -1,0 +1,89 @@
+"""Chapter 4's second job: what it pays and costs, by hand, and red where planted."""
+
+from typing import Any
+
+import pytest
+
+import fedlab_core as fl
+from fedlab_book.bench import Comparison
+from fedlab_book.chapters.shrinking import gains, jobs
+from tests.figure_cases import drawn, made
+
+GWS, NEVER, FIXED = gains.GWS, gains.NEVER, gains.FIXED
+
+
+def alike(learned: float = 2.0, never: float = 0.5, at_once: float = 0.0) -> Comparison:
+    """So many points over FedAvg at the end; lengths of 9, 6 and 8."""
+    ends = {"FedAvg": (0.0, 9.0), GWS: (learned, 6.0), NEVER: (never, 8.0)}
+    ends[FIXED] = (1.0, 5.0)
+    seen = {
+        ("alike", arm): {
+            "accuracy": [0.5 + more / 100] * 3,
+            "length": [5.0, 7.0, long],
+            "at_once": [at_once] * 3,
+        }
+        for arm, (more, long) in ends.items()
+    }
+    return made(seen)
+
+
+def uneven(worst: float = -12.0, others: float = 0.0) -> Comparison:
+    """Six seeds; on the last GWS is so far behind."""
+    runs = {}
+    rest = [others + more for more in (-1.0, 0.5, -0.5, -1.0, 0.2)]
+    for seed, learned in enumerate([*rest, worst]):
+        for arm, more in {"FedAvg": 0.0, GWS: learned}.items():
+            row = {"round": 1, "accuracy": 0.5 + more / 100}
+            runs["uneven", arm, seed] = fl.History(arm, seed, [row])
+    return Comparison(runs, last=1)
+
+
+def again(learned: float = -4.0, never: float = -1.0, law: float = 0.0) -> Comparison:
+    """The worst seed with other draws of the server's images: by so many points."""
+    ends = {"FedAvg": 0.0, GWS: learned, NEVER: never, "FedLAW": law}
+    seen = {
+        (jobs.AGAIN, arm): {"accuracy": [0.5 + more / 100] * 3, "length": [5, 8, 7]}
+        for arm, more in ends.items()
+    }
+    return made(seen)
+
+
+def test_most_of_the_gain_has_to_go_with_the_second_job():
+    said = jobs.pays(alike())
+    assert said["holds"]
+    by_hand = [0, 2, 0.5, -1.5]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
+    assert said["rows"][0].says == "within 0.2"
+    planted: list[dict[str, Any]] = [
+        {"learned": 0.0, "never": -1.0},
+        {"never": 1.2},  # more than half is left
+        {"never": 2.0},
+        {"at_once": 0.3},  # the moment itself gains
+    ]
+    for how in planted:
+        assert not jobs.pays(alike(**how))["holds"], how
+
+
+def test_the_harm_has_to_be_one_seeds_and_to_go_with_the_second_job():
+    said = jobs.costs(uneven(), again())
+    assert said["holds"] and jobs.worst(uneven()) == 5
+    by_hand = [-4, -1, 0, 3]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
+    assert said["note"] == "With its own images: GWS -12.0."
+    planted = (
+        (uneven(worst=-2.0), again()),  # a seed as others are
+        (uneven(others=2.0), again()),  # the others gain
+        (uneven(), again(learned=0.0)),
+        (uneven(), again(never=-3.0)),  # less than a third is gone
+        (uneven(), again(never=-4.0)),
+        (uneven(), again(law=-1.0)),
+        (uneven(worst=-3.9), again()),  # no less with other images
+    )
+    for k, both in enumerate(planted):
+        assert not jobs.costs(*both)["holds"], k
+
+
+def test_the_picture_says_gains_and_lengths():
+    alt = drawn(jobs.picture(alike(), again()))
+    told = "alike: GWS +2.0, never shorter +0.5 points; lengths FedAvg 9.0, GWS 6.0"
+    assert told in alt and "one uneven seed: GWS -4.0, never shorter -1.0" in alt
