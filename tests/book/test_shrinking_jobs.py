@@ -12,15 +12,22 @@ from tests.figure_cases import drawn, made
 GWS, NEVER, FIXED = gains.GWS, gains.NEVER, gains.FIXED
 
 
-def alike(learned: float = 2.0, never: float = 0.5, at_once: float = 0.0) -> Comparison:
-    """So many points over FedAvg at the end; lengths of 9, 6 and 8."""
+def alike(
+    learned: float = 2.0,
+    never: float = 0.5,
+    at_once: float = 0.0,
+    moved: tuple[float, float, float] = (0.02, 0.07, 0.03),
+) -> Comparison:
+    """So many points over FedAvg at the end; lengths of 9, 6 and 8, and steps."""
     ends = {"FedAvg": (0.0, 9.0), GWS: (learned, 6.0), NEVER: (never, 8.0)}
     ends[FIXED] = (1.0, 5.0)
+    steps = dict(zip(ends, (*moved, 0.08), strict=True))
     seen = {
         ("alike", arm): {
             "accuracy": [0.5 + more / 100] * 3,
             "length": [5.0, 7.0, long],
             "at_once": [at_once] * 3,
+            "step": [0.3, steps[arm], steps[arm]],
         }
         for arm, (more, long) in ends.items()
     }
@@ -32,7 +39,7 @@ def uneven(worst: float = -12.0, others: float = 0.0) -> Comparison:
     runs = {}
     rest = [others + more for more in (-1.0, 0.5, -0.5, -1.0, 0.2)]
     for seed, learned in enumerate([*rest, worst]):
-        for arm, more in {"FedAvg": 0.0, GWS: learned}.items():
+        for arm, more in {"FedAvg": 0.0, GWS: learned, NEVER: -2.0}.items():
             row = {"round": 1, "accuracy": 0.5 + more / 100}
             runs["uneven", arm, seed] = fl.History(arm, seed, [row])
     return Comparison(runs, last=1)
@@ -54,11 +61,14 @@ def test_most_of_the_gain_has_to_go_with_the_second_job():
     by_hand = [0, 2, 0.5, -1.5]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     assert said["rows"][0].says == "within 0.2"
+    assert said["note"].endswith("FedAvg 0.020, GWS 0.070, never shorter 0.030.")
     planted: list[dict[str, Any]] = [
         {"learned": 0.0, "never": -1.0},
         {"never": 1.2},  # more than half is left
         {"never": 2.0},
         {"at_once": 0.3},  # the moment itself gains
+        {"moved": (0.02, 0.03, 0.03)},
+        {"moved": (0.03, 0.07, 0.03)},
     ]
     for how in planted:
         assert not jobs.pays(alike(**how))["holds"], how
@@ -69,7 +79,7 @@ def test_the_harm_has_to_be_one_seeds_and_to_go_with_the_second_job():
     assert said["holds"] and jobs.worst(uneven()) == 5
     by_hand = [-4, -1, 0, 3]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
-    assert said["note"] == "With its own images: GWS -12.0."
+    assert said["note"] == "With its own images: GWS -12.0, never shorter -2.0."
     planted = (
         (uneven(worst=-2.0), again()),  # a seed as others are
         (uneven(others=2.0), again()),  # the others gain

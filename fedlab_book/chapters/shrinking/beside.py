@@ -75,7 +75,7 @@ def claims(
     rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
     rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
     behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    level = "FedDF, ten steps, is as good as FedLAW, half wrong"
+    level = "FedDF is as good as FedLAW, half wrong"
     rows.append(Beside(level, rival, behind))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))

@@ -34,7 +34,8 @@ def worst(found: Comparison, arm: str = GWS) -> int:
 def pays(found: Comparison) -> Facts:
     """Whether a learned factor that may not shorten loses most of what it gains.
 
-    That is among the alike, where the moment of shrinking itself changes nothing.
+    That is among the alike, where the moment of shrinking itself changes nothing. A
+    round moves the network farther, late, the shorter it is kept.
     """
     rows = [
         Row(MOMENT, found.ends(FIXED, "alike", "at_once"), within=_NOTHING),
@@ -44,8 +45,12 @@ def pays(found: Comparison) -> Facts:
     ]
     gained, left = (float(np.mean(row.values)) for row in rows[1:3])
     sides = [side(row.values) for row in (rows[1], rows[3])] == [1, -1]
-    holds = rows[0].near and sides and left < gained / 2
-    return {"rows": rows, "holds": bool(holds)}
+    moved = {a: found.ends(a, "alike", "step") for a in _DASHES}
+    more = [side(moved[GWS] - moved[NEVER]), side(moved[NEVER] - moved["FedAvg"])]
+    holds = rows[0].near and sides and left < gained / 2 and more == [1, 1]
+    each = ", ".join(f"{arm} {v.mean():.3f}" for arm, v in moved.items())
+    note = f"A late round's step, in lengths of w: {each}."
+    return {"rows": rows, "holds": bool(holds), "note": note}
 
 
 def costs(found: Comparison, again: Comparison) -> Facts:
@@ -66,13 +71,14 @@ def costs(found: Comparison, again: Comparison) -> Facts:
         ),
         Row(f"{NEVER} minus {GWS}", again.gain(NEVER, GWS, AGAIN)),
     ]
+    own = found.gain(NEVER, where="uneven")[at]
     harm, kept, law = (float(np.mean(row.values)) for row in rows[:3])
     sides = [side(row.values) for row in (rows[0], rows[3])] == [-1, 1]
     less = alone[at] < harm and kept > harm * 2 / 3 and law > harm / 8
     return {
         "rows": rows,
         "holds": bool(far and sides and less and side(rest) < 1),
-        "note": f"With its own images: {GWS} {alone[at]:+z.1f}.",
+        "note": f"With its own images: {GWS} {alone[at]:+z.1f}, {NEVER} {own:+z.1f}.",
         "each": "draws of the server's images, one seed",
     }
 

@@ -74,12 +74,12 @@ def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
             told.append(f"{arm}, {name}: {long[:, -1].mean():.1f}")
         right.plot(*added(runs), color=PALETTE[COLOURS["FedAvg"]], linestyle=dash)
     uneven: dict[str, Any] = {"linestyle": "-.", "label": "FedAvg, uneven"}
-    right.plot(*added(found, "uneven"), color=PALETTE[COLOURS["FedAvg"]], **uneven)
+    right.plot(*added(found, "uneven"), color=PALETTE["orange"], **uneven)
     reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
     for arm, gamma in _FACTORS.items():
         colour, end = PALETTE[COLOURS[arm]], slope(gamma) * reach[-1]
         right.plot(reach, slope(gamma) * reach, color=colour, ls=":")
-        right.text(reach[-1], end, f"{gamma:g}".lstrip("0"), color=colour)
+        right.text(reach[-1], end, f" {gamma:g}", color=colour)
         for where, fill in zip(PLACES, (colour, "none"), strict=True):
             at = rests(found, arm, where)
             style = {"color": colour, "markerfacecolor": fill, "markersize": 9}

@@ -10,7 +10,7 @@ from fedlab_book.findings import Row
 
 CAPTION = (  # of what `learned` draws
     "Left: a thin line a seed; the black one comes back below. Orange: about as far as "
-    "ten steps reach. Right: all rounds; β is the factor for the outputs with the "
+    "ten steps reach. Right: all rounds; β: what multiplies the outputs for the "
     "least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
