@@ -60,9 +60,9 @@ def test_ways_without_labels_have_to_gain_and_the_learned_factor_no_more():
 
     found = said()
     assert found["holds"]
-    by_hand = [0, 1, 0.8, 0]
+    by_hand = [0, 1, 0, 0.8]
     assert [r.values[0] for r in found["rows"][:4]] == pytest.approx(by_hand, abs=0.01)
-    assert [r.aside for r in found["rows"]] == [False] * 4 + [True] * 10
+    assert [r.aside for r in found["rows"]] == [False] * 4 + [True] * 11
     by_name = {row.name: row for row in found["rows"]}
     assert by_name[f"{FIXED} minus {DECAY}"].says == "within 0.5"
     assert by_name[FIXED].printed == [4.0, 1.0]

@@ -39,7 +39,7 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     assert said["holds"] and by_name["FedLAW minus FedDF"].printed == [-0.5]
     assert by_name[f"FedLAW minus {ELEVENTH}"].values == pytest.approx(7)
     assert said["rows"][-1].values == pytest.approx(-2)
-    assert said["note"].endswith("40.1 %; as long with all labels right, 50.1 %.")
+    assert said["note"].endswith("40.1 %; with right labels, as long, 50.1 %.")
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
     rivals += (half(10.0, eleventh=10.0),)
     for planted in (half(0.0), *rivals):

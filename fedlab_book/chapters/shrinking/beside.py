@@ -116,8 +116,8 @@ def in_words(table: pd.DataFrame) -> str:
     met = [word.startswith("same direction") for word in words]
     open_ = [word.startswith("undecided") for word in words]
     told = (
-        f"Claims of the paper beside ours: of {len(table)}, {sum(met)} go its way, "
-        f"clear of zero; of {sum(open_)} we cannot tell"
+        f"Claims of the paper, in other settings, beside ours: of {len(table)}, "
+        f"{sum(met)} go its way, clear of zero; of {sum(open_)} we cannot tell"
     )
     others = [
         claim.split(" (")[0]

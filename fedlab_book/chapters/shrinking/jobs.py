@@ -22,7 +22,7 @@ from fedlab_book.findings import Row
 
 AGAIN = "the worst seed"  # uneven clinics, other images of the server
 MOMENT = f"{FIXED}: after minus before shrinking"
-_NOTHING = 0.2  # points that count as nothing
+_NOTHING, _LITTLE = 0.2, 0.5  # points that count as nothing, and as little
 _DASHES = {"FedAvg": "-", GWS: "-", NEVER: "--"}
 
 
@@ -66,7 +66,7 @@ def costs(found: Comparison, again: Comparison) -> Facts:
     far = rest.min() - alone[at] > np.ptp(rest)
     rows = [
         *(
-            Row(f"{arm} minus FedAvg", again.gain(arm, where=AGAIN))
+            Row(f"{arm} minus FedAvg", again.gain(arm, where=AGAIN), within=_LITTLE)
             for arm in (GWS, NEVER, "FedLAW")
         ),
         Row(f"{NEVER} minus {GWS}", again.gain(NEVER, GWS, AGAIN)),

@@ -97,5 +97,5 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     level = found.scores("FedAvg", CROWD).mean()
     end = found.curves("FedAvg", CROWD).shape[1]
     seen = 100 * clean.curves("FedAvg", "alike")[:, end - found.last : end].mean()
-    note = f"FedAvg itself: {level:.1f} %; as long with all labels right, {seen:.1f} %."
+    note = f"FedAvg itself: {level:.1f} %; with right labels, as long, {seen:.1f} %."
     return {"rows": rows, "holds": ahead == [1, 1, 1, 1, -1], "note": note}
