@@ -9,8 +9,8 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 CAPTION = (  # of what `learned` draws
-    "Left: a thin line a seed; the black one comes back below. Orange: about as far as "
-    "ten steps reach. Right: all rounds; β: what multiplies the outputs for the "
+    "Left: a thin line a seed; one uneven one comes back below. Orange: about as far "
+    "as ten steps reach. Right: all rounds; β: what multiplies the outputs for the "
     "least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
