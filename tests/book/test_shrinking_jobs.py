@@ -1,7 +1,10 @@
 """Chapter 4's second job: what it pays and costs, by hand, and red where planted."""
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fedlab_core as fl
@@ -28,6 +31,12 @@ def alike(
             "length": [5.0, 7.0, long],
             "at_once": [at_once] * 3,
             "step": [0.3, steps[arm], steps[arm]],
+            "gamma": [1.0] * 3,
+            # a step across the model makes it longer by the root of one and its square
+            "longer": [
+                at * (math.hypot(1, step) - 1)
+                for at, step in ((5.0, 0.3), (7.0, steps[arm]), (long, steps[arm]))
+            ],
         }
         for arm, (more, long) in ends.items()
     }
@@ -55,10 +64,27 @@ def again(learned: float = -4.0, never: float = -1.0, law: float = 0.0) -> Compa
     return made(seen)
 
 
+def test_what_leads_along_the_model_does_not_turn_it():
+    """By hand: w of length 2, a step of .6 back along it and .8 across, then a half."""
+    w, step = np.array([2.0, 0.0]), np.array([0.6, 0.8])
+    row = {
+        "length": 2.0,
+        "step": 0.5 * np.linalg.norm(step) / 2,  # the factor shortens it
+        "longer": np.linalg.norm(w - step) - 2,
+        "gamma": 0.5,
+    }
+    runs: Any = SimpleNamespace(
+        last=1, curves=lambda arm, where, what: np.array([[row[what]]])
+    )
+    assert jobs.turned(runs, GWS, "alike") == pytest.approx([0.4])
+    row["step"] *= 2
+    assert jobs.turned(runs, "FedAvg", "alike") == pytest.approx([0.4])
+
+
 def test_most_of_the_gain_has_to_go_with_the_second_job():
     said = jobs.pays(alike())
     assert said["holds"]
-    by_hand = [0, 2, 0.5, -1.5]
+    by_hand = [0, 2, 0.5, -1.5, 0.5]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     assert said["rows"][0].says == "within 0.2"
     assert said["note"].endswith("FedAvg 0.020, GWS 0.070, never shorter 0.030.")

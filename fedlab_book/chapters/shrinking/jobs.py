@@ -31,11 +31,27 @@ def worst(found: Comparison, arm: str = GWS) -> int:
     return int(found.gain(arm, where="uneven").argmin())
 
 
+def turned(found: Comparison, arm: str, where: str) -> np.ndarray:
+    """How far the clients' late steps lead across the model, in its lengths.
+
+    What leads along it makes it longer or shorter, no other. With a step g from w, and
+    an average so much `longer` than w, the part along w follows from three lengths.
+    """
+    step, long, longer = (
+        found.curves(arm, where, what) for what in ("step", "length", "longer")
+    )
+    factor = 1.0 if arm == "FedAvg" else found.curves(arm, where, "gamma")
+    g = step / factor
+    along = (1 + g**2 - (1 + longer / long) ** 2) / 2
+    across = np.sqrt(np.maximum(g**2 - along**2, 0))
+    return across[:, -found.last :].mean(axis=1)
+
+
 def pays(found: Comparison) -> Facts:
     """Whether a learned factor that may not shorten loses most of what it gains.
 
     That is among the alike, where the moment of shrinking itself changes nothing. A
-    round moves the network farther, late, the shorter it is kept.
+    round turns the network farther, late, the shorter it is kept.
     """
     rows = [
         Row(MOMENT, found.ends(FIXED, "alike", "at_once"), within=_NOTHING),
@@ -43,13 +59,15 @@ def pays(found: Comparison) -> Facts:
         Row(f"{NEVER} minus FedAvg", found.gain(NEVER, where="alike")),
         Row(f"{NEVER} minus {GWS}", found.gain(NEVER, GWS, "alike")),
     ]
-    gained, left = (float(np.mean(row.values)) for row in rows[1:3])
-    sides = [side(row.values) for row in (rows[1], rows[3])] == [1, -1]
-    moved = {a: found.ends(a, "alike", "step") for a in _DASHES}
-    more = [side(moved[GWS] - moved[NEVER]), side(moved[NEVER] - moved["FedAvg"])]
-    holds = rows[0].near and sides and left < gained / 2 and more == [1, 1]
-    each = ", ".join(f"{arm} {v.mean():.3f}" for arm, v in moved.items())
-    note = f"A late round's step, in lengths of w: {each}."
+    gained, left = (np.asarray(row.values) for row in rows[1:3])
+    most = Row(f"half of {GWS}'s gain minus {NEVER}'s", gained / 2 - left, aside=True)
+    rows.append(most)
+    sides = [side(row.values) for row in (rows[1], *rows[3:])] == [1, -1, 1]
+    turns = {a: turned(found, a, "alike") for a in _DASHES}
+    more = [side(turns[GWS] - turns[NEVER]), side(turns[NEVER] - turns["FedAvg"])]
+    holds = rows[0].near and sides and more == [1, 1]
+    each = ", ".join(f"{arm} {v.mean():.3f}" for arm, v in turns.items())
+    note = f"How far a late round turns the network, in lengths of w: {each}."
     return {"rows": rows, "holds": bool(holds), "note": note}
 
 
