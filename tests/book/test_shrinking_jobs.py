@@ -81,10 +81,10 @@ def test_what_leads_along_the_model_does_not_turn_it():
     assert jobs.turned(runs, "FedAvg", "alike") == pytest.approx([0.4])
 
 
-def test_most_of_the_gain_has_to_go_with_the_second_job():
+def test_much_of_the_gain_has_to_go_with_the_second_job():
     said = jobs.pays(alike())
     assert said["holds"]
-    by_hand = [0, 2, 0.5, -1.5, 0.5]
+    by_hand = [0, 2, 0.5, -1.5]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     assert said["rows"][0].says == "within 0.2"
     assert said["note"].endswith("FedAvg 0.020, GWS 0.070, never shorter 0.030.")

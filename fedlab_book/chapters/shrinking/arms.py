@@ -83,16 +83,16 @@ def other_images(bench: Bench, place: Place, many: int) -> dict[int, Place]:
     They are drawn from all that nobody trains on; the others are what is tested on.
     """
 
-    def how(draw: int) -> Proxy:
-        return replace(cast(Proxy, bench.proxy), seed=draw)
+    require(bench.proxy is not None, "the bench has no proxy set")
+    asked = cast(Proxy, bench.proxy)
 
     def drawn(draw: int) -> Place:
+        @cache
         def world(seed: int) -> World:
             old = place(seed)
-            require(old.proxy is not None, "the bench has no proxy set")
             known = cast(tuple[Tensor, Tensor], old.proxy)
             x, y = torch.cat([old.x_test, known[0]]), torch.cat([old.y_test, known[1]])
-            server, rest = how(draw).draw(y.cpu().numpy())
+            server, rest = replace(asked, seed=draw).draw(y.cpu().numpy())
             tests = {"x_test": x[rest], "y_test": y[rest]}
             return replace(old, proxy=(x[server], y[server]), **tests)
 
