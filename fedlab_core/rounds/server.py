@@ -25,7 +25,7 @@ class ServerView:
     """What a server knows besides what clients send."""
 
     model: nn.Module  # the network, to try models out
-    parameters: frozenset[str]  # names of what is trained; the rest are statistics
+    parameters: tuple[str, ...]  # names of what is trained; the rest are statistics
     blank: Tensor  # a sample without anything in it
     classes: tuple[str, ...]
     proxy: tuple[Tensor, Tensor] | None = None  # samples and labels of its own

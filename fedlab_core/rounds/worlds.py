@@ -57,9 +57,9 @@ class World:
         return len(self.partition)
 
     @cached_property
-    def parameters(self) -> frozenset[str]:
-        """Names of what is trained; the rest of a state is statistics."""
-        return frozenset(n for n, _ in self.model.named_parameters())
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what is trained, as the model has them; the rest is statistics."""
+        return tuple(n for n, _ in self.model.named_parameters())
 
     def client(self, k: int) -> Tensor:
         """The training samples of client k."""

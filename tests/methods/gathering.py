@@ -24,7 +24,7 @@ def gathered(
         members=Members.holding(torch.ones(k, 1, dtype=torch.int64)),
         uploads={},
         clients=k,
-        view=ServerView(nn.Identity(), frozenset(models), torch.zeros(1), ()),
+        view=ServerView(nn.Identity(), tuple(models), torch.zeros(1), ()),
         key=(0, 0, 0),
     )
     return replace(now, **more)

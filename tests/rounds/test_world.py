@@ -47,6 +47,14 @@ def test_a_world_knows_who_holds_what():
     assert w.classes == ("a", "b", "c")
 
 
+def test_what_is_trained_is_named_in_the_models_order():
+    """In no set's order, which another process would have otherwise, with its sums."""
+    data = dataset((2, 3), (0.3,), (0.2,))
+    w = world(data, iid(data.y_train, 2), build("mlp", data.shape, 3))
+    named = [name for name, _ in w.model.named_parameters()]
+    assert list(w.parameters) == list(w.view.parameters) == named and len(named) > 4
+
+
 def test_a_data_set_loaded_again_and_again_is_kept_once():
     """What was made of it lives as long as it does, or as a world that uses it."""
     seen = []
