@@ -40,6 +40,8 @@ def alike(
         }
         for arm, (more, long) in ends.items()
     }
+    for arm, more in {"FedAvg": 0.0, GWS: -2.0, NEVER: -1.0}.items():
+        seen["uneven", arm] = {"accuracy": [0.5 + more / 100] * 3}
     return made(seen)
 
 
@@ -84,7 +86,7 @@ def test_what_leads_along_the_model_does_not_turn_it():
 def test_much_of_the_gain_has_to_go_with_the_second_job():
     said = jobs.pays(alike())
     assert said["holds"]
-    by_hand = [0, 2, 0.5, -1.5]
+    by_hand = [0, 2, 0.5, -1.5, -2, -1]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     assert said["rows"][0].says == "within 0.2"
     assert said["note"].endswith("FedAvg 0.020, GWS 0.070, never shorter 0.030.")

@@ -1,16 +1,14 @@
 """The paper's claims beside ours, a row each, and whether we can tell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from fedlab_book.bench import Comparison, pm, verdict
-from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES
+from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES, Paper
 from fedlab_book.chapters.shrinking.wrong import CROWD
-
-Printed = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]  # see `printed`
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def printed(path: str) -> dict[tuple[str, str], dict[str, list[float]]]:
 
 
 def claims(
-    found: Comparison, bad: Comparison, quick: Comparison, paper: Printed
+    found: Comparison, bad: Comparison, quick: Comparison, paper: Paper
 ) -> pd.DataFrame:
     """Those that chapter 4 ends with; `found`, `bad` and `quick` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
@@ -88,7 +86,7 @@ def claims(
     return pd.DataFrame([row.row() for row in (*rows, *more)])
 
 
-def _of_factors(found: Comparison, quick: Comparison, paper: Printed) -> list[Beside]:
+def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Beside]:
     """What is claimed of the learned factor: all in hundredths."""
     end = {w: 100 * found.ends(GWS, w, "gamma") for w in PLACES}
     brief = 100 * quick.ends(GWS, "alike", "gamma")

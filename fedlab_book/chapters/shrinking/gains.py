@@ -15,6 +15,7 @@ from fedlab_book.findings import Row
 
 Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
 Printed = Mapping[str, Sequence[float]]  # an arm's gains in the paper, a network each
+Paper = Mapping[tuple[str, str], Printed]  # by part and split: see `beside.printed`
 
 UNIT = "points over FedAvg"
 PLACES = ("alike", "uneven")

@@ -59,6 +59,10 @@ def pays(found: Comparison) -> Facts:
         Row(f"{GWS} minus FedAvg", found.gain(GWS, where="alike")),
         Row(f"{NEVER} minus FedAvg", found.gain(NEVER, where="alike")),
         Row(f"{NEVER} minus {GWS}", found.gain(NEVER, GWS, "alike")),
+        *(
+            Row(f"{a} minus FedAvg, uneven", found.gain(a, where="uneven"))
+            for a in (GWS, NEVER)
+        ),
     ]
     gained, left = (float(np.mean(row.values)) for row in rows[1:3])
     sides = [side(row.values) for row in (rows[1], rows[3])] == [1, -1]

@@ -1,6 +1,6 @@
-"""What a learned factor's labels buy: beside ways without any, and a clinic more."""
+"""What a learned factor's labels buy, beside what needs none, and a clinic more."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fedlab_book.bench import Comparison, side
@@ -11,89 +11,81 @@ from fedlab_book.chapters.shrinking.gains import (
     GWS,
     HALF,
     ONCE,
-    PLACES,
     STRETCHED,
     UNIT,
     WAITED,
     Facts,
-    Printed,
+    Paper,
     ahead,
     leads,
 )
 from fedlab_book.findings import Row
 
+WITHOUT = (FIXED, DECAY, WAITED, STRETCHED)
+WITH = (GWS, "FedLAW", ELEVENTH)
+_NOTE = "The last three use the labelled images."
 _NEAR = 0.5  # points that "within half a point" allows
 
 
-def without(found: Comparison, paper: Printed) -> Facts:
-    """Whether ways that use no label gain, one of them as far as we can tell as much.
+def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
+    """Whether all ways gain among the alike, decay what the fixed factor gains.
 
-    Decay gains what the factor gains. To stretch first, and then to shrink, gains more
-    than that, and than leaving alone first. So does the learned factor, which begins
-    above one; whether it gains over stretching cannot be told. All but one shortening
-    gain at the end; the factor, stretched or not, and the learned one first fall behind
-    FedAvg. `paper` has gains of each arm.
+    A learned factor gains more than a clinic more; over stretching first, and then
+    shrinking, its gain cannot be told. That gains more than to shrink at once, though
+    for a while it falls behind FedAvg. `quick` has one epoch in a round.
     """
-
-    def less(arm: str, other: str) -> Row:
-        return Row(f"{arm} minus {other}", found.gain(arm, other, "alike"))
-
-    rows = [
-        Row(f"{FIXED} minus {DECAY}", less(FIXED, DECAY).values, within=_NEAR),
-        less(STRETCHED, FIXED),
-        less(GWS, STRETCHED),
-        less(GWS, WAITED),
-        replace(less(STRETCHED, WAITED), aside=True),
+    theirs = {**paper["why", "alike"], **paper["images", "alike"]}
+    shown = leads(found, WITHOUT + WITH, "alike", theirs, named=False)
+    level = replace(_less(found, FIXED, DECAY), within=_NEAR)
+    told = [
+        _less(found, GWS, ELEVENTH),
+        _less(found, STRETCHED, FIXED),
+        _less(found, GWS, STRETCHED),
     ]
-    told = [side(row.values) for row in rows[1:]] == [1, 0, 1, 1]
-    tried = (FIXED, DECAY, HALF, ONCE, WAITED, STRETCHED, GWS)
-    each = leads(found, tried, "alike", paper, named=False)
-    gained = all((side(row.values) == 1) == (row.name != ONCE) for row in each)
-    asides = [*each, less(WAITED, FIXED), less(GWS, FIXED)]
-    more = paper[GWS][0] - paper[DECAY][0]
-    over = less(GWS, DECAY)
-    asides.append(Row(over.name, over.values, more))
-    first = found.curves(GWS, "alike", "gamma")[:, :2].mean(axis=0)
-    cost = all(_falls_behind(found, arm) for arm in (FIXED, STRETCHED, GWS))
-    return {
-        "rows": [*rows, *(replace(row, aside=True) for row in asides)],
-        "holds": bool(rows[0].near and told and gained and cost and (first > 1).all()),
-    }
+    over = replace(_less(found, GWS, DECAY), paper=theirs[GWS][0] - theirs[DECAY][0])
+    pairs = ((GWS, FIXED), (GWS, WAITED), (STRETCHED, WAITED), (WAITED, FIXED))
+    pairs = (*pairs, ("FedLAW", GWS), ("FedLAW", ELEVENTH))
+    printed = paper["one epoch", "alike"][GWS]
+    others = [
+        level,
+        *told,
+        over,
+        *(_less(found, *pair) for pair in pairs),
+        *leads(found, (HALF, ONCE), "alike", theirs, named=False),
+        Row(f"{GWS}, one epoch", quick.gain(GWS, where="alike"), printed),
+    ]
+    gained = all(side(row.values) == 1 for row in shown)
+    sides = [side(row.values) for row in told] == [1, 1, 0]
+    holds = gained and level.near and sides and _falls_behind(found, STRETCHED)
+    return _facts(shown, others, holds)
 
 
-def worth(
-    found: Comparison, quick: Comparison, paper: Mapping[tuple[str, str], Printed]
-) -> Facts:
-    """Whether learning beats a client more, with the same images, among the alike.
+def uneven(found: Comparison, paper: Paper) -> Facts:
+    """Whether all ways without labels lose among the uneven, decay most.
 
-    That gains there, too, and among the uneven it beats both ways to learn. `quick` has
-    one epoch in a round, and `paper` gains as `beside.printed` reads them.
+    Of those with labels a clinic more gains, and of the others that cannot be told.
     """
-    rows, asides, sides = [], [], {}
-    arms = (GWS, "FedLAW", ELEVENTH)
-    pairs = ((GWS, ELEVENTH), ("FedLAW", ELEVENTH), ("FedLAW", GWS), (GWS, FIXED))
-    for where in PLACES:
-        theirs = {**paper["images", where]}
-        if where == "alike":
-            theirs[GWS] = paper["why", where][GWS]
-        here = leads(found, arms, where, theirs)
-        over = [
-            Row(f"{a} minus {b}, {where}", found.gain(a, b, where), aside=True)
-            for a, b in pairs
-        ]
-        rows += here
-        asides += over
-        sides[where] = [side(row.values) for row in (*here, *over)]
-    brief = Row(
-        f"{GWS}, alike, one epoch",
-        quick.gain(GWS, where="alike"),
-        paper["one epoch", "alike"][GWS],
-        aside=True,
-    )
-    there = sides["uneven"][2:5] == [1, -1, -1]
-    holds = sides["alike"][:5] == [1, 1, 1, 1, 1] and there
-    how = {"unit": UNIT, "folded": "points"}
-    return {"rows": [*rows, brief, *asides], "holds": holds, **how}
+    theirs = {**paper["images", "uneven"], **paper["hand", "uneven"]}
+    shown = leads(found, WITHOUT + WITH, "uneven", theirs, named=False)
+    worse = [_less(found, DECAY, other, "uneven") for other in (FIXED, *WITHOUT[2:])]
+    others = [
+        *worse,
+        *(_less(found, ELEVENTH, b, "uneven") for b in (GWS, "FedLAW")),
+        *(_less(found, a, STRETCHED, "uneven") for a in (GWS, "FedLAW")),
+        *(_less(found, GWS, b, "uneven") for b in (FIXED, "FedLAW")),
+    ]
+    sides = [side(row.values) for row in shown] == [-1, -1, -1, -1, 0, 0, 1]
+    return _facts(shown, others, sides and all(side(r.values) == -1 for r in worse))
+
+
+def _facts(shown: Sequence[Row], others: Sequence[Row], holds: bool) -> Facts:
+    rows = [*shown, *(replace(row, aside=True) for row in others)]
+    how = {"unit": UNIT, "folded": "points", "note": _NOTE}
+    return {"rows": rows, "holds": bool(holds), **how}
+
+
+def _less(found: Comparison, arm: str, other: str, where: str = "alike") -> Row:
+    return Row(f"{arm} minus {other}", found.gain(arm, other, where))
 
 
 def _falls_behind(found: Comparison, arm: str) -> bool:

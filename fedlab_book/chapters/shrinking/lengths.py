@@ -15,7 +15,7 @@ from fedlab_book.chapters.shrinking.gains import (
     UNIT,
     Facts,
 )
-from fedlab_book.figures import PALETTE, canvas, styled
+from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 _FACTORS = {MILD: 0.97, FIXED: 0.93}
@@ -84,6 +84,10 @@ def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
             at = rests(found, arm, where)
             style = {"color": colour, "markerfacecolor": fill, "markersize": 9}
             right.plot(at, slope(gamma) * at, _MARKS[arm], zorder=3, **style)
+    at = rests(found, FIXED)
+    cross = (at, slope(_FACTORS[FIXED]) * at)
+    arrow = {"arrowprops": {"arrowstyle": "->", "color": INK}, "ha": "left"}
+    right.annotate("ends\nhere", cross, (0.4, 0.52), **arrow)
     left.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
     most = max(added(runs)[1].max() for runs in both.values())
     right.set(xlabel="length of w", ylabel="added in a round, s")

@@ -9,9 +9,9 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 CAPTION = (  # of what `learned` draws
-    "Left: a thin line a seed; one uneven one comes back below. Orange: about as far "
-    "as ten steps reach. Right: all rounds; β: what multiplies the outputs for the "
-    "least loss on the server's images."
+    "Left: each thin line is a seed; the black one returns in the next section. "
+    "Orange: about as far as ten steps reach. Right: all rounds; β is the one factor "
+    "of all outputs that gives the least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
