@@ -79,6 +79,7 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
         said(one=ample),
         said(one=[(x, 5.0) for x, _ in scarce]),  # above the line to the end
         said(ends=(7.5, 8.0, 1.0)),
+        said(ends=(6.6, 8.0, 1.0)),  # longer than foretold
         said(ends=(6.2, 7.0, 1.0)),
         said(ends=(6.2, 8.0, 3.0)),  # it is long still
         said(less=0.0),

@@ -97,12 +97,13 @@ def leads(
 
 
 def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
-    """Whether two fixed factors help the alike and hurt the uneven, the milder less."""
+    """Whether two fixed factors help the alike, and one hurts the uneven, more so."""
     both = (FIXED, MILD)
     rows = [row for w in PLACES for row in leads(found, both, w, paper[w])]
     less = Row(f"{MILD} minus {FIXED}, uneven", found.gain(MILD, FIXED, "uneven"))
     rows.append(replace(less, aside=True))
-    holds = [side(row.values) for row in rows] == [1, 1, -1, -1, 1]
+    sides = [side(row.values) for row in rows]
+    holds = sides[:3] == [1, 1, -1] and sides[-1] == 1
     how = {"unit": UNIT, "folded": "points", "note": level(found)}
     return {"rows": rows, "holds": holds, **how}
 

@@ -110,9 +110,10 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     """Whether a factor that gains among the alike ruins with one epoch in a round.
 
     The milder one then cannot be told from nothing, and its network grows. And whether
-    FedAvg's own rounds foretell it: with five epochs about the length at which each
-    factor's network comes to rest, shorter where clinics are uneven; with one, that
-    under neither factor any of FedAvg's lengths lasts, which is wrong of the milder.
+    FedAvg's own rounds foretell it: with five epochs a little more than the length at
+    which each factor's network comes to rest, shorter where clinics are uneven; with
+    one, that under neither factor any of FedAvg's lengths lasts, which is wrong of the
+    milder.
     """
     rows = [
         Row(f"{FIXED}, {name}", runs.gain(FIXED, where="alike"))
@@ -123,7 +124,7 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     withered = short[:, -1].mean() < _SHORT * short[:, 0].mean()
     spots = [(arm, where) for arm in _FACTORS for where in PLACES]
     off = [foretold(found, _FACTORS[a], w) - rests(found, a, w) for a, w in spots]
-    near = max(map(abs, off)) < _NEAR
+    near = 0 < min(off) and max(off) < _NEAR
     shorter = all(
         side(np.subtract(*(found.curves(a, w, "length")[:, -1] for w in PLACES))) == 1
         for a in _FACTORS
