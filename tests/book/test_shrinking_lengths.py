@@ -89,7 +89,20 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
     assert not any(one["holds"] for one in planted)
     brief = lengthened(scarce, {FIXED: 1.0, gains.MILD: 5.5}, down)
     full = lengthened(ample, {FIXED: 6.2, gains.MILD: 8.0}, up)
-    alt = drawn(lengths.by_round(full, brief))
+    alt = drawn(lengths.by_round(full, brief, 0.93))
     assert "FedAvg, five epochs: 10.0" in alt and "γ = 0.93, one epoch: 1.0" in alt
-    told = "γ = 0.97, alike: 8.0, 8.0; γ = 0.97, uneven: 7.3, 7.0; γ = 0.93, alike: 6.5"
-    assert told in alt and "γ = 0.93 ends at 1.0, and γ = 0.97 at 5.5." in alt
+    told = "alike: at 6.5; it ended at 6.2. uneven: at 5.6; it ended at 5.2. one epoch"
+    assert told in alt and alt.endswith("one epoch: nowhere, it withers.")
+    milder = drawn(lengths.by_round(full, brief, 0.97))
+    assert "uneven: at 7.3; it ended at 7.0" in milder
+
+
+def test_the_knob_of_lengths_goes_from_ruin_to_growth():
+    """Half a unit is added at every length: at 10 it needs a factor of .952."""
+    free = [(5.0, 0.5), (7.0, 0.5), (10.0, 0.5)]
+    runs = lengthened(free, {FIXED: 6.0, gains.MILD: 8.0}, {}, less=0.0)
+    assert lengths.GAMMAS[0] < 0.9 and lengths.GAMMAS[-1] > 1
+    words = {g: drawn(lengths.by_round(runs, runs, g)) for g in (0.89, 0.93, 1.01)}
+    assert "alike: nowhere, it withers" in words[0.89]
+    assert "alike: at 6.6; it ended at 6.0" in words[0.93]
+    assert "alike: nowhere, it grows to the end" in words[1.01]

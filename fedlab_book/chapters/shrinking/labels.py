@@ -23,7 +23,7 @@ from fedlab_book.findings import Row
 
 WITHOUT = (FIXED, DECAY, HALF, ONCE, WAITED, STRETCHED)
 WITH = (GWS, "FedLAW", ELEVENTH)
-_NOTE = "The last three use the labelled images."
+_NOTE = "The last three use labels of the server's own."
 _NEAR = 0.5  # points that "within half a point" allows
 
 

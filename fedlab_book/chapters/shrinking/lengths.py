@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedlab_book import draw
@@ -15,13 +16,13 @@ from fedlab_book.chapters.shrinking.gains import (
     UNIT,
     Facts,
 )
-from fedlab_book.figures import INK, PALETTE, canvas, styled
+from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 _FACTORS = {MILD: 0.97, FIXED: 0.93}
 _EPOCHS = {"five epochs": 5, "one epoch": 1}
-_DASHES = ("-", "--")
-_MARKS = {MILD: "^", FIXED: "X"}
+GAMMAS = [round(0.89 + 0.02 * i, 2) for i in range(7)]  # of the knob: to 1.01
+_DASHES = dict(zip(_EPOCHS, ("-", "--"), strict=True))
 _SHORT = 0.5  # of the first length, below which a network has withered
 _NEAR = 0.75  # of a length, that a crossing may be off
 
@@ -59,51 +60,77 @@ def rests(runs: Comparison, arm: str, where: str = "alike") -> float:
 
 
 @styled
-def by_round(found: Comparison, quick: Comparison) -> tuple[Figure, str]:
-    """The length by epoch; and what clinics add to it, beside the factors' lines."""
-    fig, (left, right) = canvas(520, 380, ncols=2)
-    both = dict(zip(_EPOCHS, (found, quick), strict=True))
-    told = []
-    for (name, runs), dash in zip(both.items(), _DASHES, strict=True):
-        shown = ("FedAvg", FIXED, *((MILD,) if runs is quick else ()))
-        for arm in shown:
-            long = runs.curves(arm, "alike", "length")
-            epochs = _EPOCHS[name] * np.arange(1, long.shape[1] + 1)
-            style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]], "linestyle": dash}
-            draw.banded(left, epochs, long, label=f"{arm}, {name}", **style)
-            told.append(f"{arm}, {name}: {long[:, -1].mean():.1f}")
-        right.plot(*added(runs), color=PALETTE[COLOURS["FedAvg"]], linestyle=dash)
-    uneven: dict[str, Any] = {"linestyle": "-.", "label": "FedAvg, uneven"}
-    right.plot(*added(found, "uneven"), color=PALETTE["orange"], **uneven)
-    reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
-    for arm, gamma in _FACTORS.items():
-        colour, end = PALETTE[COLOURS[arm]], slope(gamma) * reach[-1]
-        right.plot(reach, slope(gamma) * reach, color=colour, ls=":")
-        right.text(reach[-1], end, f" {gamma:g}", color=colour)
-        for where, fill in zip(PLACES, (colour, "none"), strict=True):
-            at = rests(found, arm, where)
-            style = {"color": colour, "markerfacecolor": fill, "markersize": 9}
-            right.plot(at, slope(gamma) * at, _MARKS[arm], zorder=3, **style)
-    at = rests(found, FIXED)
-    cross = (at, slope(_FACTORS[FIXED]) * at)
-    arrow = {"arrowprops": {"arrowstyle": "->", "color": INK}, "ha": "left"}
-    right.annotate("ends\nhere", cross, (0.4, 0.52), **arrow)
-    left.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
-    most = max(added(runs)[1].max() for runs in both.values())
-    right.set(xlabel="length of w", ylabel="added in a round, s")
-    right.set(xlim=(0, None), ylim=(-0.05, 1.15 * most))
+def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure, str]:
+    """The length by epoch; and what clinics add to it, beside a factor's line."""
+    fig, (left, right) = canvas(520, 400, ncols=2)
+    told = _lengths(left, found, quick)
+    ends = _added(right, found, quick, gamma)
     for ax in (left, right):
         ax.grid(axis="y")
     fig.legend(loc="outside lower center", ncols=2)
     alt = (
         "Left: length of the network's parameters against the epochs trained. At the "
         f"end, {'; '.join(told)}. Right: what FedAvg's clinics add in a round against "
-        "the length, and the line on which each factor takes as much away. Where they "
-        f"cross, and where the factor's own network ends: {_told(found)}; with "
-        f"one epoch there is no crossing, {FIXED} ends at {rests(quick, FIXED):.1f}, "
-        f"and {MILD} at {rests(quick, MILD):.1f}."
+        f"the length, and the line on which a factor of {gamma:g} takes as much away. "
+        f"Where the length would come to rest: {ends}."
     )
     return fig, alt
+
+
+def _lengths(ax: Axes, found: Comparison, quick: Comparison) -> list[str]:
+    told = []
+    for (name, epochs), runs in zip(_EPOCHS.items(), (found, quick), strict=True):
+        for arm in ("FedAvg", FIXED, *((MILD,) if runs is quick else ())):
+            long = runs.curves(arm, "alike", "length")
+            at = epochs * np.arange(1, long.shape[1] + 1)
+            style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]]}
+            style |= {"linestyle": _DASHES[name], "label": f"{arm}, {name}"}
+            draw.banded(ax, at, long, **style)
+            told.append(f"{arm}, {name}: {long[:, -1].mean():.1f}")
+    ax.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
+    return told
+
+
+def _added(ax: Axes, found: Comparison, quick: Comparison, gamma: float) -> str:
+    """FedAvg's curves, the factor's line, and where they cross, in words as well."""
+    arm = next((a for a, g in _FACTORS.items() if g == gamma), None)
+    colour = PALETTE[COLOURS[arm or FIXED]]
+    curves = {
+        "alike": (found, "alike", PALETTE[COLOURS["FedAvg"]], "-"),
+        "uneven": (found, "uneven", PALETTE["orange"], "-."),
+        "one epoch": (quick, "alike", PALETTE[COLOURS["FedAvg"]], "--"),
+    }
+    told = {}
+    for name, (runs, where, shade, dash) in curves.items():
+        (line,) = ax.plot(*added(runs, where), color=shade, linestyle=dash)
+        if name == "uneven":  # the others are named beside the left picture
+            line.set_label("FedAvg, uneven")
+        told[name] = _rest(runs, gamma, where)
+        at = foretold(runs, gamma, where)
+        ring = {"s": 170, "facecolors": "none", "edgecolors": shade, "zorder": 3}
+        ax.scatter(at, slope(gamma) * at, linewidths=2, **ring)
+        if arm and runs is found:
+            end = rests(found, arm, where)
+            fill = colour if where == "alike" else "none"
+            spot = {"facecolors": fill, "edgecolors": colour, "zorder": 4}
+            ax.scatter(end, slope(gamma) * end, s=80, marker="X", **spot)
+            told[name] += f"; it ended at {end:.1f}"
+    reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
+    ax.plot(reach, slope(gamma) * reach, color=colour, linestyle=":")
+    most = max(added(runs)[1].max() for runs in (found, quick))
+    ax.set(xlabel="length of w", ylabel="added in a round, s", title=f"γ = {gamma:g}")
+    ax.set(xlim=(0, None), ylim=(-0.05, 1.15 * most))
+    return ". ".join(f"{name}: {words}" for name, words in told.items())
+
+
+def _rest(runs: Comparison, gamma: float, where: str) -> str:
+    """What the curve foretells of a network under that factor."""
+    at = foretold(runs, gamma, where)
+    if np.isfinite(at):
+        return f"at {at:.1f}"
+    length, longer = added(runs, where)
+    above = longer[-1] >= slope(gamma) * length[-1]
+    return "nowhere, it grows to the end" if above else "nowhere, it withers"
 
 
 def one_epoch(quick: Comparison, found: Comparison) -> Facts:
@@ -140,12 +167,3 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
     told = [side(row.values) for row in rows] == [1, -1, 0] and withered
     holds = told and kept and near and shorter and never
     return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}
-
-
-def _told(found: Comparison) -> str:
-    return "; ".join(
-        f"{arm}, {where}: {foretold(found, gamma, where):.1f}, "
-        f"{rests(found, arm, where):.1f}"
-        for arm, gamma in _FACTORS.items()
-        for where in PLACES
-    )
