@@ -89,6 +89,7 @@ def test_much_of_the_gain_has_to_go_with_the_second_job():
     by_hand = [0, 2, 0.5, -1.5, -2, -1]
     assert [r.values[0] for r in said["rows"]] == pytest.approx(by_hand)
     assert said["rows"][0].says == "within 0.2"
+    assert [row.aside for row in said["rows"]] == [False] * 5 + [True]
     assert said["note"].endswith("FedAvg 0.020, GWS 0.070, never shorter 0.030.")
     planted: list[dict[str, Any]] = [
         {"learned": 0.0, "never": -1.0},

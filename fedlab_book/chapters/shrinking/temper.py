@@ -113,7 +113,7 @@ def closer_to_one(
         "rows": rows,
         "holds": nearer and level,
         "note": f"At the end, length of the averaged step: {told}; balance r: "
-        f"{steady}; the paper's mean: {ratio['r'][0]:g}.",
+        f"{steady}; the paper's mean: {ratio['r'][0]:g}. The paper: rounds 90 to 110.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
