@@ -59,11 +59,9 @@ def pays(found: Comparison) -> Facts:
         Row(f"{GWS} minus FedAvg", found.gain(GWS, where="alike")),
         Row(f"{NEVER} minus FedAvg", found.gain(NEVER, where="alike")),
         Row(f"{NEVER} minus {GWS}", found.gain(NEVER, GWS, "alike")),
-        Row(f"{GWS} minus FedAvg, uneven", found.gain(GWS, where="uneven")),
-        Row(
-            f"{NEVER} minus FedAvg, uneven",
-            found.gain(NEVER, where="uneven"),
-            aside=True,
+        *(
+            Row(f"{a} minus FedAvg, uneven", found.gain(a, where="uneven"), aside=more)
+            for a, more in ((GWS, False), (NEVER, True))
         ),
     ]
     gained, left = (float(np.mean(row.values)) for row in rows[1:3])

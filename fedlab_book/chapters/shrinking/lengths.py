@@ -78,6 +78,7 @@ def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure
 
 
 def _lengths(ax: Axes, found: Comparison, quick: Comparison) -> list[str]:
+    """Every length against the epochs, and in words where it ends."""
     told = []
     for (name, epochs), runs in zip(_EPOCHS.items(), (found, quick), strict=True):
         for arm in ("FedAvg", FIXED, *((MILD,) if runs is quick else ())):
