@@ -2,7 +2,14 @@
 
 from fedlab_ledger import Cell, Table
 from fedlab_ledger.papers.common import Plain, joined, numbers, settings
-from fedlab_ledger.papers.fedimpro.worlds import Change, Place, cell, scales, table
+from fedlab_ledger.papers.fedimpro.worlds import (
+    Change,
+    Place,
+    cell,
+    night,
+    scales,
+    table,
+)
 
 CIFAR = Place("CIFAR-10")
 # The convolution after which features end: a stage of ResNet-18, and at small and tiny
@@ -194,7 +201,7 @@ def _table_11() -> Table:
         both = zip(numbers(text), numbers(SPREAD_11[place]), strict=True)
         for row, (value, spread) in zip(("FedAvg", "FedImpro"), both, strict=True):
             over = ("table11", "FedAvg") if row == "FedImpro" else None
-            made = scales(row, place)
+            made = scales(row, place) | night(row, place)
             more = {"where": "Table 11", "over": over, "paper_spread": spread}
             cells.append(cell("table11", row, column, made, value, **more))
     return table("table11", "How many clients take part, on CIFAR-10", cells)

@@ -11,6 +11,7 @@ from fedlab_ledger.papers.fedimpro.worlds import (
     Change,
     Place,
     cell,
+    night,
     scales,
     table,
 )
@@ -102,7 +103,7 @@ def _table_1() -> Table:
             "table1",
             arm,
             where,
-            scales(arm, _PLACE[where]),
+            scales(arm, _PLACE[where]) | night(arm, _PLACE[where]),
             value,
             where="Table 1",
             paper_spread=spreads[where, arm],

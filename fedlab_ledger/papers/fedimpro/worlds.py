@@ -1,6 +1,7 @@
 """FedImpro's places and methods at every scale, and cells of them.
 
-"small" is Fashion-MNIST in part with a small CNN, and letters for photographs.
+"small" is Fashion-MNIST in part with a small CNN, and letters for photographs. "night"
+is the paper's first row, FedAvg and FedImpro, for ten of its thousand rounds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,6 +56,7 @@ class Change:
 
 
 NOTHING = Change.of()
+NIGHT = 10  # rounds: of two methods and three seeds, a night of two cores
 DATASETS = ("CIFAR-10", "FMNIST", "SVHN", "CIFAR-100")
 PLACES = tuple(
     Place(dataset, alpha, epochs, clients, participants)
@@ -120,6 +122,11 @@ _STAND_INS = {
     "letters": "letters in place of photographs, a small network",
     "fashion_mnist": "6,000 images of Fashion-MNIST, a small CNN",
 }
+_SHORT = {
+    "FedAvg": f"the first {NIGHT} of 1,000 rounds",
+    "FedImpro": f"{NIGHT} rounds for 1,000, in which the weight of synthetic features "
+    "grows as far as in those",
+}
 _NO_SMALL = "small only for CIFAR-10 and FMNIST with E=1, K=10"
 
 
@@ -144,15 +151,26 @@ def scales(
     small = None
     if place.clients == 10 and place.epochs == 1 and begin:
         where = split(place.alpha, 10, place.participants)
-        # synthetic features count more and more, up to 2 after 1,000 epochs
-        ramp = {"options": {"alpha": 1000 / begin["rounds"]}}
-        ours = ramp if arm == "FedImpro" else {}
+        ours = _ramp(begin["rounds"]) if arm == "FedImpro" else {}
         small = joined(begin, where, how, ours, change.always, change.small)
     return settings(
         tiny=joined(tiny, how, change.always, change.tiny),
         small=small,
         paper=_paper(arm, place, change),
     )
+
+
+def night(arm: str, place: Place) -> dict[str, Setting]:
+    """What a night allows of the paper's own setting; of most places nothing."""
+    if arm not in ("FedAvg", "FedImpro") or place != Place("CIFAR-10"):
+        return {}
+    ours = _ramp(NIGHT) if arm == "FedImpro" else {}
+    return settings(night=joined(_paper(arm, place, NOTHING), {"rounds": NIGHT}, ours))
+
+
+def _ramp(rounds: int) -> Plain:
+    """Synthetic features count more and more: up to 2, as after the paper's 1,000."""
+    return {"options": {"alpha": 1000 / rounds}}
 
 
 def _paper(arm: str, place: Place, change: Change) -> Plain:
@@ -181,6 +199,7 @@ def cell(
     """A cell, with what is to be said about its small scale."""
     small = made.get("small")
     stand_in = {} if small is None else {"small": _STAND_INS[small.dataset]}
+    stand_in |= {"night": _SHORT.get(row, "")}
     return Cell(
         "fedimpro",
         name,
