@@ -34,6 +34,22 @@ def test_a_factor_multiplies_the_model_of_its_round_alone():
     assert 0.5 < float(third[1].norm() / third[0].norm()) < 0.9  # it trained on
 
 
+def test_the_controls_go_half_of_the_way_and_halve_once():
+    world, still = PLACE(5), fl.fedavg(fl.Training(lr=1e-12, batch_size=16))
+    made = {"plain": fl.fedavg(TRAIN), "still": still}
+    made |= arms.controls(made["plain"])
+
+    def after(name: str, rounds: int) -> torch.Tensor:
+        run = fl.federate(world, made[name], rounds, seed=5, progress=False)
+        return flatten(run.states)
+
+    start = after("still", 1)
+    way = after("plain", 1) - start
+    assert torch.allclose(after("half of the step", 1) - start, way / 2, atol=1e-6)
+    assert torch.equal(after("halved once", 4), after("plain", 4))
+    assert torch.equal(after("halved once", 5), after("plain", 5) / 2)
+
+
 def test_a_path_is_the_mean_of_other_seeds():
     runs = {
         ("alike", LEARNED, seed): fl.History(

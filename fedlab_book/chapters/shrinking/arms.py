@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from fedlab_book.bench import Bench, Comparison, Place
+from fedlab_book.chapters.shrinking.gains import HALF, ONCE
 from fedlab_core.errors import require
+from fedlab_core.methods.fedavgm import fedavgm
 from fedlab_core.rounds import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import Proxy, World
 from fedlab_core.tree import Tree, flatten
@@ -24,6 +26,15 @@ def by_round(method: Method, factor: Callable[[int], float]) -> Method:
         return _scaled(averaging.step(now), now, factor(now.key[1] + 1))
 
     return replace(method, server=replace(averaging, step=step))
+
+
+def controls(method: Method) -> dict[str, Method]:
+    """Two other server steps: half of the way to the average; one halving, in round 5.
+
+    `method` is FedAvg.
+    """
+    half = fedavgm(method.training, lr=0.5, beta=0.0)
+    return {HALF: half, ONCE: by_round(method, lambda t: 0.5 if t == 5 else 1.0)}
 
 
 def limited(method: Method, rule: Callable[[float, float, float], float]) -> Method:

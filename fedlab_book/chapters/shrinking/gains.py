@@ -24,13 +24,10 @@ DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
 GWS = "GWS"  # a learned factor
 NEVER = "never shorter"  # a learned factor that may not make the network so
 STRETCHED = "stretched, then .93"  # by the learned factors of three rounds
-WAITED = "left alone, then .93"  # for as many rounds
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 PAIRS = (  # drawn together against the round
     (FIXED, DECAY),
-    (HALF, ONCE),
-    (WAITED, STRETCHED),
-    (GWS, "FedLAW"),
+    (GWS, STRETCHED),
 )
 COLOURS = {
     "FedAvg": "blue",
@@ -39,7 +36,6 @@ COLOURS = {
     DECAY: "sky",
     HALF: "periwinkle",
     ONCE: "rose",
-    WAITED: "orange",
     STRETCHED: "violet",
     GWS: "magenta",
     NEVER: "orange",
@@ -66,7 +62,9 @@ def by_pair(
     found: Comparison, pairs: Sequence[tuple[str, str]], where: str
 ) -> tuple[Figure, str]:
     """A panel for two arms: their lead over FedAvg in one place, against the round."""
-    fig, axes = canvas(520, 500, nrows=-(-len(pairs) // 2), ncols=2, sharex=True)
+    rows = -(-len(pairs) // 2)
+    fig, axes = canvas(520, 30 + 250 * rows, nrows=rows, ncols=2, sharex=True)
+    axes = np.atleast_2d(axes)
     arms = [arm for pair in pairs for arm in pair]
     for ax, pair in zip(axes.flat, pairs, strict=True):
         for arm, dash in zip(pair, ("-", "--"), strict=True):

@@ -70,7 +70,8 @@ def pays(found: Comparison) -> Facts:
     more = [side(turns[GWS] - turns[NEVER]), side(turns[NEVER] - turns["FedAvg"])]
     holds = rows[0].near and sides and left < gained / 2 and more == [1, 1]
     each = ", ".join(f"{arm} {v.mean():.3f}" for arm, v in turns.items())
-    note = f"How far a late round leads across w, in lengths of w: {each}."
+    note = "How far a late round turns the network (its step across w, in lengths "
+    note += f"of w): {each}."
     return {"rows": rows, "holds": bool(holds), "note": note}
 
 

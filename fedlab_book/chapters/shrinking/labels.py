@@ -13,22 +13,23 @@ from fedlab_book.chapters.shrinking.gains import (
     ONCE,
     STRETCHED,
     UNIT,
-    WAITED,
     Facts,
     Paper,
+    Printed,
     ahead,
     leads,
 )
 from fedlab_book.findings import Row
 
-WITHOUT = (FIXED, DECAY, HALF, ONCE, WAITED, STRETCHED)
+WITHOUT = (FIXED, DECAY, STRETCHED)
 WITH = (GWS, "FedLAW", ELEVENTH)
+CONTROLS = (HALF, ONCE)  # folded
 _NOTE = "The last three use labels of the server's own."
 _NEAR = 0.5  # points that "within half a point" allows
 
 
 def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
-    """Whether all ways but one gain among the alike, decay what the fixed factor does.
+    """Whether all ways gain among the alike, decay as much as the fixed factor does.
 
     A learned factor gains more than a clinic more; over stretching first, and then
     shrinking, its gain cannot be told. That gains more than to shrink at once, though
@@ -43,17 +44,17 @@ def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
         _less(found, GWS, STRETCHED),
     ]
     over = replace(_less(found, GWS, DECAY), paper=theirs[GWS][0] - theirs[DECAY][0])
-    pairs = ((GWS, FIXED), (GWS, WAITED), (STRETCHED, WAITED), (WAITED, FIXED))
-    pairs = (*pairs, ("FedLAW", GWS), ("FedLAW", ELEVENTH))
+    pairs = ((GWS, FIXED), ("FedLAW", GWS), ("FedLAW", ELEVENTH))
     printed = paper["one epoch", "alike"][GWS]
     others = [
+        *_controls(found, "alike", theirs),
         level,
         *told,
         over,
         *(_less(found, *pair) for pair in pairs),
         Row(f"{GWS}, one epoch", quick.gain(GWS, where="alike"), printed),
     ]
-    gained = all((side(row.values) == 1) == (row.name != ONCE) for row in shown)
+    gained = all(side(row.values) == 1 for row in shown)
     sides = [side(row.values) for row in told] == [1, 1, 0]
     holds = gained and level.near and sides and _falls_behind(found, STRETCHED)
     return _facts(shown, others, holds)
@@ -68,21 +69,28 @@ def uneven(found: Comparison, paper: Paper) -> Facts:
     theirs = {**paper["images", "uneven"], **paper["hand", "uneven"]}
     shown = leads(found, WITHOUT + WITH, "uneven", theirs, named=False)
     worse = _less(found, DECAY, FIXED, "uneven")
+    controls = _controls(found, "uneven", theirs)
     others = [
+        *controls,
         worse,
         *(_less(found, ELEVENTH, b, "uneven") for b in (GWS, "FedLAW")),
         *(_less(found, a, STRETCHED, "uneven") for a in (GWS, "FedLAW")),
         *(_less(found, GWS, b, "uneven") for b in (FIXED, "FedLAW")),
     ]
-    *rest, last = (side(row.values) == 1 for row in shown)
+    *rest, last = (side(row.values) == 1 for row in (*controls, *shown))
     lost = side(shown[0].values) == side(worse.values) == -1
-    return _facts(shown, others, last and not any(rest) and lost)
+    return _facts(shown, others, last and not any(rest) and lost) | {"note": ""}
 
 
 def _facts(shown: Sequence[Row], others: Sequence[Row], holds: bool) -> Facts:
     rows = [*shown, *(replace(row, aside=True) for row in others)]
     how = {"unit": UNIT, "folded": "points", "note": _NOTE}
     return {"rows": rows, "holds": bool(holds), **how}
+
+
+def _controls(found: Comparison, where: str, theirs: Printed) -> list[Row]:
+    rows = leads(found, CONTROLS, where, theirs, named=False)
+    return [replace(row, name=f"{row.name} minus FedAvg") for row in rows]
 
 
 def _less(found: Comparison, arm: str, other: str, where: str = "alike") -> Row:

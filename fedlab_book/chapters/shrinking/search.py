@@ -179,7 +179,7 @@ def stopped_short(
     rows = [
         Row("ten steps minus ten full ones", ten - full, words=words, aside=True),
         Row("their share: 800 steps minus ten", kept - ten, words=words, aside=True),
-        Row("accuracy: 800 steps minus ten", long - short, aside=True),
+        Row("accuracy: 800 steps minus ten", long - short),
     ]
     near, far = np.mean(ten - full) < _NEAR, kept.mean() < _NEAR
     fallen = [p[-1][2][~w].min() for p, w in zip(last, wrong, strict=True)]

@@ -19,8 +19,8 @@ GUESSES = {  # of what the server does, and what is told to each
     "scales right and wrong clinics together.",
     "The shares λ find the wrong clinics, and lower them, but not to nothing": "Every "
     "round begins anew from the sizes, and its search is short.",
-    "The shares λ find them, and bring them to nothing within a few rounds": "They do "
-    "lower them at once. How far is a matter of how long its steps are, added up.",
+    "The shares λ find them, and bring them to nothing": "They do lower them. How far "
+    "is a matter of how long its steps are, added up.",
 }
 
 _NOTHING, _LOWER = 2, 40  # percent for the wrong half, of which it has 50 by size
