@@ -25,9 +25,10 @@ from fedlab_book.ledger.markup import (
 )
 from fedlab_book.ledger.offs import offs
 from fedlab_ledger.book import NAMES, Book, opened
+from fedlab_ledger.cells import Table
 from fedlab_ledger.headline import Quoted, played
 from fedlab_ledger.ran import dataset, network, ran_on
-from fedlab_ledger.show import COMPARABLE
+from fedlab_ledger.show import COMPARABLE, NOT_RUN, shown
 from fedlab_ledger.trace import command, lines_of, took
 from fedlab_ledger.verdict import NO_VERDICT
 
@@ -102,10 +103,20 @@ def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
             "was measured of this paper, below, is on stand-ins."
         )
     scale, setting, seeds = longest
+    came = _came_to(book, quotes, scale)
     return (
         f"{said} The longest run with its network is another scale, called "
-        f"<em>{scale}</em>: {_esc(ran_on(setting, seeds))}."
+        f"<em>{scale}</em>: {_esc(ran_on(setting, seeds))}.{_esc(came)}"
     )
+
+
+def _came_to(book: Book, quotes: Sequence[Quoted], scale: str) -> str:
+    """What the headline's cells came to at that scale, of those that have it."""
+    cells = [q.cell for q in quotes if scale in q.cell.settings]
+    short = Table("", "", "", tuple(cells))
+    done = [s for s in shown(short, book.found, scale) if s.status != NOT_RUN]
+    each = ", ".join(f"{s.cell.row} came to {s.ours} {s.cell.unit}" for s in done)
+    return f" There {each}: no number to hold against the paper's." if done else ""
 
 
 _UNTRIED = "What a seed would cost has not been tried."
