@@ -7,6 +7,7 @@ quote("feddisco")              # the table alone, for a chapter
 import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from IPython.display import HTML
 
@@ -25,7 +26,7 @@ from fedlab_book.ledger.markup import (
 )
 from fedlab_book.ledger.offs import offs
 from fedlab_ledger.book import NAMES, Book, opened
-from fedlab_ledger.cells import Table
+from fedlab_ledger.cells import Scale, Table
 from fedlab_ledger.headline import Quoted, played
 from fedlab_ledger.ran import dataset, network, ran_on
 from fedlab_ledger.show import COMPARABLE, NOT_RUN, shown
@@ -114,7 +115,9 @@ def _came_to(book: Book, quotes: Sequence[Quoted], scale: str) -> str:
     """What the headline's cells came to at that scale, of those that have it."""
     cells = [q.cell for q in quotes if scale in q.cell.settings]
     short = Table("", "", "", tuple(cells))
-    done = [s for s in shown(short, book.found, scale) if s.status != NOT_RUN]
+    done = [
+        s for s in shown(short, book.found, cast(Scale, scale)) if s.status != NOT_RUN
+    ]
     each = ", ".join(f"{s.cell.row} came to {s.ours} {s.cell.unit}" for s in done)
     return f" There {each}: no number to hold against the paper's." if done else ""
 

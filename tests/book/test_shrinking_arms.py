@@ -5,8 +5,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import arms, seen
-from fedlab_core.methods.fedlaw import gws, shrunk
+from fedlab_book.chapters.shrinking import arms
 from fedlab_core.tree import flatten
 from tests.shrinking_cases import LEARNED
 
@@ -61,35 +60,49 @@ def test_a_path_is_the_mean_of_other_seeds():
     assert path == {1: pytest.approx(4.0), 2: pytest.approx(2.5)}
 
 
-def test_a_factor_is_limited_by_what_the_round_began_with_and_the_average():
-    """Against a run's own lengths: here it may not leave the model shorter."""
-    how = {"seed": 7, "observe": seen.terms, "progress": False}
-
-    def rule(gamma: float, began: float, average: float) -> float:
-        return max(gamma, min(1.0, began / average))
-
-    for factor in (0.5, 0.999, 1.2):
-        fixed = shrunk(TRAIN, gamma=factor)
-        rows = fl.federate(PLACE(7), arms.limited(fixed, rule), 4, **how).rows
-        for now, after in zip(rows, rows[1:], strict=False):
-            average = now["length"] + now["longer"]
-            by = rule(factor, now["length"], average)
-            assert now["gamma"] == pytest.approx(by, rel=1e-5)
-            assert after["length"] == pytest.approx(by * average, rel=1e-5)
-        if factor == 0.5:
-            lengths = [row["length"] for row in rows]
-            assert lengths == pytest.approx(lengths[:1] * 4, abs=1e-4)
-    with pytest.raises(ValueError, match="FedAvg has no factor"):
-        fl.federate(PLACE(7), arms.limited(fl.fedavg(TRAIN), rule), 1, seed=7)
-
-
-def test_a_learned_factor_that_a_rule_leaves_is_as_it_was():
+def test_outputs_are_multiplied_and_nothing_else():
+    """The same start and draws; a factor of one changes nothing, three are by hand."""
+    amplified, plain = arms.amplified(PLACE), fl.fedavg(TRAIN)
     how = {"seed": 7, "progress": False}
-    learning = gws(TRAIN, server_epochs=10, batch=1000, lr=0.05)
-    left = arms.limited(learning, lambda gamma, began, average: gamma)
-    free, held = (fl.federate(PLACE(7), m, 2, **how) for m in (learning, left))
-    assert [row["gamma"] for row in free.rows] == [row["gamma"] for row in held.rows]
-    assert all((held.states[n] == w).all() for n, w in free.states.items())
+    old, new = PLACE(7), amplified(7)
+    for n, v in old.model.state_dict().items():
+        assert new.model.state_dict()[n].shape == v.shape
+
+    def after(method: fl.Method, rounds: int, place=amplified) -> dict:
+        return dict(fl.federate(place(7), method, rounds, **how).states)
+
+    same = after(arms.on_outputs(plain, lambda seed, t: 1.0), 3)
+    usual = after(plain, 3, PLACE)
+    assert float(same.pop("head.times")) == 1
+    assert all(torch.equal(same[n], usual[n]) for n in usual)
+
+    table = {(7, 1): 0.5, (7, 2): 3.0, (7, 3): 0.25}
+    turned = arms.on_outputs(plain, lambda seed, t: table[seed, t])
+    once = after(turned, 1)
+    assert all(torch.equal(once[n], v) for n, v in after(plain, 1, PLACE).items())
+    at = {n: v[0] for n, v in once.items()}
+    x = new.x_test[:5]
+    with torch.no_grad():
+        loud = torch.func.functional_call(new.model, at, (x,))
+        at.pop("head.times")
+        assert torch.allclose(
+            loud, 0.5 * torch.func.functional_call(old.model, at, (x,))
+        )
+    times = [float(after(turned, t)["head.times"]) for t in (1, 2, 3)]
+    assert times == pytest.approx([0.5, 1.5, 0.375])
+    with pytest.raises(ValueError, match="FedAvg: the network's outputs are not"):
+        after(turned, 1, PLACE)
+
+
+def test_a_course_has_every_seeds_factors():
+    runs = {
+        ("alike", LEARNED, seed): fl.History(
+            LEARNED, seed, [{"round": t, "gamma": 1 + seed / t} for t in (1, 2)]
+        )
+        for seed in (2, 4)
+    }
+    course = arms.course(Comparison(runs), LEARNED, "alike")
+    assert course == {2: {1: 3.0, 2: 2.0}, 4: {1: 5.0, 2: 3.0}}
 
 
 def test_one_client_more_holds_the_servers_images():
@@ -100,34 +113,3 @@ def test_one_client_more_holds_the_servers_images():
     assert (new.x[held] == x).all() and (new.y[held] == y).all()
     assert new.counts[4].tolist() == [3] * len(new.classes)
     assert (new.counts[:4] == old.counts).all() and (new.x[: len(old.x)] == old.x).all()
-
-
-def test_a_server_gets_other_images_of_those_that_nobody_trains_on():
-    old, drawn = PLACE(7), arms.other_images(BENCH, PLACE, 2)
-    assert list(drawn) == [1, 2]
-    worlds = [old, *(place(7) for place in drawn.values())]
-    pools = []
-    for world in worlds:
-        assert world.proxy is not None
-        x, y = world.proxy
-        assert torch.bincount(y).tolist() == [3] * len(world.classes)
-        assert (world.x == old.x).all() and world.partition is old.partition
-        both = torch.cat([world.x_test, x]).flatten(1), torch.cat([world.y_test, y])
-        key = [(*row.tolist(), int(label)) for row, label in zip(*both, strict=True)]
-        pools.append(sorted(key))
-    assert pools[0] == pools[1] == pools[2]  # the same images, dealt anew
-    seen_by = [world.proxy[0] for world in worlds if world.proxy]
-    assert not torch.equal(seen_by[1], seen_by[2])
-    assert not torch.equal(seen_by[0], seen_by[1])
-
-
-def test_draws_stand_in_for_seeds():
-    runs = {
-        (draw, arm, 7): fl.History(
-            arm, 7, [{"round": 1, "accuracy": 0.5 + draw * more}]
-        )
-        for draw in (1, 2, 3)
-        for arm, more in (("FedAvg", 0.0), (LEARNED, 0.1))
-    }
-    found = arms.as_seeds(Comparison(runs, last=1), "there")
-    assert found.gain(LEARNED, where="there") == pytest.approx([10, 20, 30])

@@ -74,7 +74,7 @@ def test_a_temperature_is_compared_by_its_root():
     found = factor(0.9, 0.9)
     off = 0.9 ** (1 / 3) - 0.9  # of every third round; the others are cubes
     assert temper.apart(found, "GWS", 3) == pytest.approx(off / 3)
-    alt = drawn(temper.learned(found, "GWS", 3, 1.308, black=0))
+    alt = drawn(temper.learned(found, "GWS", 3, 1.308))
     assert "alike: 1.30 in round 1, 0.900 at the end" in alt and "reach 1.31" in alt
 
 

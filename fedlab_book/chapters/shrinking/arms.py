@@ -1,21 +1,22 @@
 """What chapter 4 does to a method, or to a federation, to ask a question of it."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from fedlab_book.bench import Bench, Comparison, Place
+from fedlab_book.bench import Comparison, Place
 from fedlab_book.chapters.shrinking.gains import HALF, ONCE
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavgm import fedavgm
+from fedlab_core.models import made_by
 from fedlab_core.rounds import Gathered, Method, ServerState
-from fedlab_core.rounds.worlds import Proxy, World
-from fedlab_core.tree import Tree, flatten
+from fedlab_core.rounds.worlds import World
 
 
 def by_round(method: Method, factor: Callable[[int], float]) -> Method:
@@ -37,24 +38,57 @@ def controls(method: Method) -> dict[str, Method]:
     return {HALF: half, ONCE: by_round(method, lambda t: 0.5 if t == 5 else 1.0)}
 
 
-def limited(method: Method, rule: Callable[[float, float, float], float]) -> Method:
-    """The same method, its server's factor changed by a rule.
+class Amplified(nn.Linear):
+    """A last layer whose outputs are multiplied by a number that nobody trains."""
 
-    The rule is given the factor, the length of the model that the round began with, and
-    that of the average without a factor.
+    times: Tensor
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__(layer.in_features, layer.out_features)
+        self.weight, self.bias = layer.weight, layer.bias
+        self.register_buffer("times", torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.times * super().forward(x)
+
+
+def amplified(place: Place) -> Place:
+    """The same federation, the network's last layer `Amplified`, at first by one."""
+
+    @cache
+    def world(seed: int) -> World:
+        old = place(seed)
+        make = partial(_amplified, old.make)
+        model = copy.deepcopy(old.model)
+        model.head = Amplified(cast(nn.Linear, model.head))
+        return replace(old, model=model.eval(), make=make)
+
+    return world
+
+
+def on_outputs(method: Method, factor: Callable[[int, int], float]) -> Method:
+    """The same method; its server multiplies the outputs by `factor(seed, t)`, alone.
+
+    It is for networks of `amplified`.
     """
-    learning = method.server
+    averaging = method.server
 
     def step(now: Gathered) -> ServerState:
-        state = learning.step(now)
-        require("gamma" in state.metrics, f"{method.name} has no factor")
-        gamma = float(state.metrics["gamma"])
-        began, ends = (_length(w, now) for w in (now.before.begin, state.model))
-        by = rule(gamma, began, ends / gamma)
-        state = _scaled(state, now, by / gamma)
-        return replace(state, metrics={**state.metrics, "gamma": by})
+        state, (seed, before, *_) = averaging.step(now), now.key
+        known = "head.times" in state.model
+        require(known, f"{method.name}: the network's outputs are not amplified")
+        times = factor(seed, before + 1) * state.model["head.times"]
+        return replace(state, model={**state.model, "head.times": times})
 
-    return replace(method, server=replace(learning, step=step))
+    return replace(method, server=replace(averaging, step=step))
+
+
+def course(found: Comparison, arm: str, where: str) -> dict[int, dict[int, float]]:
+    """The factors of a learned one, by seed and by round, from 1."""
+    return {
+        history.seed: {row["round"]: row["gamma"] for row in history.rows}
+        for history in found.of(arm, where)
+    }
 
 
 def mean_path(found: Comparison, arm: str, seeds: Sequence[int]) -> dict[int, float]:
@@ -88,44 +122,13 @@ def joined(place: Place) -> Place:
     return world
 
 
-def other_images(bench: Bench, place: Place, many: int) -> dict[int, Place]:
-    """The same federation, its server with other labelled images: of each draw, from 1.
-
-    They are drawn from all that nobody trains on; the others are what is tested on.
-    """
-
-    require(bench.proxy is not None, "the bench has no proxy set")
-    asked = cast(Proxy, bench.proxy)
-
-    def drawn(draw: int) -> Place:
-        @cache
-        def world(seed: int) -> World:
-            old = place(seed)
-            known = cast(tuple[Tensor, Tensor], old.proxy)
-            x, y = torch.cat([old.x_test, known[0]]), torch.cat([old.y_test, known[1]])
-            server, rest = replace(asked, seed=draw).draw(y.cpu().numpy())
-            tests = {"x_test": x[rest], "y_test": y[rest]}
-            return replace(old, proxy=(x[server], y[server]), **tests)
-
-        return world
-
-    return {draw: drawn(draw) for draw in range(1, many + 1)}
-
-
-def as_seeds(found: Comparison, where: str) -> Comparison:
-    """Places that are draws, in one place, each draw as a seed: to take means over."""
-    runs = {
-        (where, arm, draw): replace(history, seed=draw)
-        for (draw, arm, _), history in found.runs.items()
-    }
-    return replace(found, runs=runs)
-
-
 def _scaled(state: ServerState, now: Gathered, by: float) -> ServerState:
     """The same state, the parameters of its model multiplied."""
     parameters = {n: by * state.model[n] for n in now.view.parameters}
     return replace(state, model={**state.model, **parameters})
 
 
-def _length(model: Tree, now: Gathered) -> float:
-    return float(flatten({n: model[n] for n in now.view.parameters}).norm())
+def _amplified(make: Callable[[], nn.Module]) -> nn.Module:
+    model = made_by(make)
+    model.head = Amplified(cast(nn.Linear, model.head))
+    return model

@@ -22,7 +22,6 @@ PLACES = ("alike", "uneven")
 FIXED, MILD = "γ = 0.93", "γ = 0.97"
 DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
 GWS = "GWS"  # a learned factor
-NEVER = "never shorter"  # a learned factor that may not make the network so
 STRETCHED = "stretched, then .93"  # by the learned factors of three rounds
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 PAIRS = (  # drawn together against the round
@@ -38,13 +37,12 @@ COLOURS = {
     ONCE: "rose",
     STRETCHED: "violet",
     GWS: "magenta",
-    NEVER: "orange",
     "FedLAW": "green",
 }
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "That would be "
-    "so if the clinics added little between two averages. In five epochs they add "
-    "enough.",
+    "so if between two averages the clinics could not make up for it. In five epochs "
+    "they can.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "That would be so if a "
     "short network trained just as a long one does.",

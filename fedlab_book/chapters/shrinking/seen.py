@@ -61,12 +61,17 @@ def learned(now: Round) -> dict[str, float]:
 
 
 def shrunk(now: Round) -> dict[str, float]:
-    """The two terms, and under a fixed factor what it brings at_once.
+    """The two terms, how `sure` the model is left, and what a factor brings at_once.
 
-    By so many points the model is ahead, on new samples, of the clients' average
-    without it; looked at in every fifth round.
+    Sure is the mean of the largest probability on new samples.
+
+    At once: by so many points the model is ahead, on new samples, of the clients'
+    average without a fixed factor; looked at in every fifth round.
     """
     world, said = now.world, terms(now)
+    with torch.no_grad():
+        out = logits(world.model, tree.take(now.after, 0), world.x_test)
+    said["sure"] = float(out.softmax(1).amax(1).mean())
     looks = "gamma" in now.servers[0].metrics and now.number % _EVERY == 0
     if looks and now.scores is not None:
         rows = {n: now.trained.states[n] for n in world.parameters}

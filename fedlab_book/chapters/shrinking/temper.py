@@ -9,21 +9,20 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 CAPTION = (  # of what `learned` draws
-    "Left: each thin line is a seed; the black one returns in the next section. "
-    "Orange: about as far as ten steps reach. Right: all rounds; β is the one factor "
-    "of all outputs that gives the least loss on the server's images."
+    "Left: each thin line is a seed. Orange: about as far as ten steps reach. Right: "
+    "all rounds; β is the one factor of all outputs that gives the least loss on the "
+    "server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
 
 @styled
 def learned(
-    found: Comparison, arm: str, layers: int, most: float, black: int
+    found: Comparison, arm: str, layers: int, most: float
 ) -> tuple[Figure, str]:
     """The learned factor by round; and against the root of the best temperature.
 
-    `most` is the largest factor that a round's steps can reach; `black` is how an
-    uneven seed is drawn, counted from 0.
+    `most` is the largest factor that a round's steps can reach.
     """
     fig, (left, right) = canvas(520, 330, ncols=2)
     told, low, high = [], np.inf, -np.inf
@@ -44,8 +43,6 @@ def learned(
             f"{where}: {gamma[:, 0].mean():.2f} in round 1, "
             f"{found.ends(arm, where, 'gamma').mean():.3f} at the end"
         )
-    one = gamma[black]  # of the uneven, which come last
-    left.plot(rounds, one, color=INK, linewidth=2, label="one uneven seed")
     for ax in (left, right):
         ax.axhline(most, color=PALETTE["orange"], linestyle="--", linewidth=1.5)
     left.axhline(1, color=INK, linestyle=":", linewidth=1.5)

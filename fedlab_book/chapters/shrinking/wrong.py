@@ -1,6 +1,6 @@
 """Clients whose labels are wrong: who gets which share, and what that is worth."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,17 +14,6 @@ from fedlab_core.rounds.history import Round
 
 CROWD, ALONE = "half wrong", "the right half alone"  # with all clients, and without
 
-GUESSES = {  # of what the server does, and what is told to each
-    "One factor γ is enough: it tones down what is unreliable": "One factor "
-    "scales right and wrong clinics together.",
-    "The shares λ find the wrong clinics, and lower them, but not to nothing": "Every "
-    "round begins anew from the sizes, and its search is short.",
-    "The shares λ find them, and bring them to nothing": "They do lower them. How far "
-    "is a matter of how long its steps are, added up.",
-}
-
-_NOTHING, _LOWER = 2, 40  # percent for the wrong half, of which it has 50 by size
-
 
 def shares_of(now: Round) -> Tensor:
     """Everyone's share in a round: the learned one, or that by size."""
@@ -34,20 +23,6 @@ def shares_of(now: Round) -> Tensor:
 def shares(now: Round) -> dict[str, np.ndarray]:
     """The same, to be seen in every round of a run."""
     return {"shares": shares_of(now).numpy()}
-
-
-def kept(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> float:
-    """The share, in percent, that the wrong ones have together in the last rounds."""
-    held = 100 * found.curves(arm, CROWD, "shares")[:, -found.last :]
-    each = [h[:, w].sum(axis=1).mean() for h, w in zip(held, wrong, strict=True)]
-    return float(np.mean(each))
-
-
-def right(found: Comparison, wrong: Sequence[np.ndarray], arm: str) -> str:
-    """Which guess the runs bear out, by what the wrong ones keep."""
-    factor, lower, nothing = GUESSES
-    share = kept(found, wrong, arm)
-    return nothing if share < _NOTHING else lower if share < _LOWER else factor
 
 
 def half(bench: Bench) -> tuple[Place, Place, Callable[[int], np.ndarray]]:
@@ -97,5 +72,6 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     level = found.scores("FedAvg", CROWD).mean()
     end = found.curves("FedAvg", CROWD).shape[1]
     seen = 100 * clean.curves("FedAvg", "alike")[:, end - found.last : end].mean()
-    note = f"FedAvg itself: {level:.1f} %; with right labels, as long, {seen:.1f} %."
+    note = f"FedAvg itself: {level:.1f} %; with right labels, as long, {seen:.1f} %. "
+    note += "The paper swaps two labels, and its server has a thousand images."
     return {"rows": rows, "holds": ahead == [1, 1, 1, 1, -1], "note": note}
