@@ -88,7 +88,8 @@ def _differ(found: Comparison, arm: str, where: str) -> Row:
 @styled
 def picture(found: Comparison) -> tuple[Figure, str]:
     """By round, clients alike: points over FedAvg, the length, and how sure."""
-    fig, axes = canvas(560, 290, ncols=3)
+    fig, places = canvas(520, 440, nrows=2, ncols=2)
+    *axes, last = places.flat
     for arm in _LOOKS:
         if arm != "FedAvg":
             _line(axes[0], ahead(found, arm, "alike"), arm)
@@ -102,9 +103,8 @@ def picture(found: Comparison) -> tuple[Figure, str]:
         ax.set_ylim(0, None)
     for ax in axes:
         ax.set_xlabel("round")
-    fig.legend(
-        handles=axes[1].get_lines(), loc="outside lower center", ncols=len(_LOOKS)
-    )
+    last.axis("off")
+    last.legend(handles=axes[1].get_lines(), loc="center")
     gains = "; ".join(
         f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in (FIXED, ALONE[FIXED])
     )
