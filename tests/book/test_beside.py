@@ -25,7 +25,9 @@ def test_the_table_in_words_counts_what_goes_otherwise():
             {"comparison": ["a", "b", "c", "d (points)"], "can we tell?": said}
         )
     )
-    assert told.startswith("Claims of the paper, in other settings, beside ours: of 4,")
+    assert told.startswith(
+        "Claims of the paper, in other settings, beside these seeds: of 4,"
+    )
     assert told.endswith("of 1 we cannot tell; 1 goes otherwise: d.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

@@ -9,29 +9,34 @@ from fedlab_book.chapters.shrinking import apart, gains
 from tests.figure_cases import NONE, drawn, made
 
 FIXED, MILD, GWS = gains.FIXED, gains.MILD, gains.GWS
+_BARS = apart.SURE.values()
 RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and length
     ("alike", "FedAvg"): (0.0, 9.0),
     ("alike", FIXED): (2.0, 6.0),
     ("alike", MILD): (1.0, 7.0),
-    ("alike", apart.ALONE[FIXED]): (2.2, 15.0),
-    ("alike", apart.ALONE[MILD]): (1.1, 12.0),
-    ("alike", apart.ALONE[GWS]): (1.8, 14.0),
+    ("alike", apart.SURE[FIXED]): (2.2, 15.0),
+    ("alike", apart.SURE[MILD]): (1.1, 12.0),
+    ("alike", apart.SURE[GWS]): (1.8, 14.0),
+    ("alike", apart.SHORT[FIXED]): (-40.0, 6.0),
+    ("alike", apart.SHORT[MILD]): (-12.0, 7.0),
     ("alike", apart.SMALLER): (0.1, 7.0),
     ("uneven", "FedAvg"): (0.0, 9.0),
     ("uneven", FIXED): (-3.0, 5.0),
     ("uneven", MILD): (-1.0, 7.0),
-    ("uneven", apart.ALONE[FIXED]): (-8.0, 14.0),
-    ("uneven", apart.ALONE[MILD]): (-2.0, 11.0),
+    ("uneven", apart.SURE[FIXED]): (-8.0, 14.0),
+    ("uneven", apart.SURE[MILD]): (-2.0, 11.0),
 }
 
 
-def runs(planted: dict[Any, Any] | None = None, at_once: float = 0.0) -> Comparison:
+def runs(
+    planted: dict[Any, Any] | None = None, at_once: float = 0.0, bars: float = 0.3
+) -> Comparison:
     return made(
         {
             key: {
                 "accuracy": [0.5 + more / 100] * 3,
                 "length": [5.0, 6.0, long],
-                "sure": [0.1, 0.5, 0.2 * (1 + more)],
+                "sure": [0.1, 0.5, bars if key[1] in _BARS else 0.6],
                 "at_once": [at_once] * 3,
             }
             for key, (more, long) in (RIGHT | (planted or {})).items()
@@ -39,52 +44,58 @@ def runs(planted: dict[Any, Any] | None = None, at_once: float = 0.0) -> Compari
     )
 
 
-def test_outputs_alone_have_to_gain_as_much_and_to_leave_a_longer_network():
-    said = apart.sure(runs())
+def test_less_sure_has_to_gain_as_both_do_and_shorter_to_be_ruined():
+    said = apart.parts(runs())
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
-    level = by_name[f"{FIXED}: outputs minus parameters, alike"]
+    level = by_name[f"{FIXED}, only less sure, minus both"]
     assert level.values == pytest.approx(0.2) and level.near and not level.aside
-    assert by_name[f"{MILD}: outputs minus parameters, uneven"].aside
-    assert by_name["smaller steps, alike"].says == "within 1"
-    ends = f"FedAvg 9.0, {FIXED} 6.0, {apart.ALONE[FIXED]} 15.0."
-    assert said["note"] == f"Length at the end: {ends}"
-    out = apart.ALONE
+    assert by_name[f"{MILD}, only less sure, minus both, uneven"].aside
+    assert by_name[f"{FIXED}, only shorter"].values == pytest.approx(-40)
+    assert by_name["smaller steps"].says == "within 1"
+    ends = f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE[FIXED]} 15.0."
+    assert said["note"].endswith(f"Length, alike, at the end: {ends}")
+    sure, short = apart.SURE, apart.SHORT
     planted = {
-        "a factor alone has no gain": {("alike", out[FIXED]): (0.0, 15.0)},
-        "less than all parameters": {("alike", FIXED): (4.0, 6.0)},
-        "the mild one has no gain": {("alike", out[MILD]): (0.0, 12.0)},
-        "the learned one has none": {("alike", out[GWS]): (0.0, 14.0)},
+        "less sure has no gain": {("alike", sure[FIXED]): (0.0, 15.0)},
+        "less than both": {("alike", FIXED): (4.0, 6.0)},
+        "the mild one has no gain": {("alike", sure[MILD]): (0.0, 12.0)},
+        "the learned one has none": {("alike", sure[GWS]): (0.0, 14.0)},
+        "shorter gains": {("alike", short[MILD]): (1.0, 7.0)},
+        "shorter only loses": {("alike", short[MILD]): (-2.0, 7.0)},
         "smaller steps do it": {("alike", apart.SMALLER): (2.0, 7.0)},
-        "no longer than FedAvg": {("alike", out[FIXED]): (2.2, 8.0)},
+        "no longer than FedAvg": {("alike", sure[FIXED]): (2.2, 8.0)},
         "not shortened": {("alike", FIXED): (2.0, 9.5)},
-        "no loss, uneven": {("uneven", out[MILD]): (0.5, 11.0)},
+        "no loss, uneven": {("uneven", sure[MILD]): (0.5, 11.0)},
+        "no more loss than both": {("uneven", FIXED): (-8.0, 5.0)},
     }
     for what, more in planted.items():
-        assert not apart.sure(runs(more))["holds"], what
-    assert not apart.sure(runs(at_once=1.0))["holds"]
+        assert not apart.parts(runs(more))["holds"], what
+    assert not apart.parts(runs(at_once=1.0))["holds"]
+    assert not apart.parts(runs(bars=1.0))["holds"]  # as sure as with both
 
 
-def test_the_guess_that_is_right_is_what_is_left_of_the_gain():
-    none, whole, part = apart.GUESSES
-    assert apart.right(runs()) == whole
-    for left, guess in ((0.1, none), (1.0, part), (1.9, whole)):
-        found = runs({("alike", apart.ALONE[FIXED]): (left, 15.0)})
-        assert apart.right(found) == guess
+def test_the_guess_that_is_right_is_what_gains_alone():
+    short, sure, neither = apart.GUESSES
+    assert apart.right(runs()) == sure
+    none = {("alike", apart.SURE[FIXED]): (0.0, 15.0)}
+    assert apart.right(runs(none)) == neither
+    shorter = {("alike", apart.SHORT[FIXED]): (1.0, 6.0)}
+    assert apart.right(runs(none | shorter)) == short
 
 
 def test_the_picture_says_gain_length_and_how_sure():
     alt = drawn(apart.picture(runs()))
     assert f"Points over FedAvg: {FIXED} +2.0 ± 0.0" in alt
-    assert f"FedAvg 9.0, {FIXED} 6.0, {apart.ALONE[FIXED]} 15.0" in alt
-    assert "at the end: FedAvg 0.20" in alt
+    assert f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE[FIXED]} 15.0" in alt
+    assert f"FedAvg 0.60, {FIXED} 0.60, {apart.SURE[FIXED]} 0.30" in alt
 
 
 def test_a_gain_that_seeds_do_not_carry_is_none():
     """Means as they should be, and intervals that contain zero."""
     found = runs()
-    arm = apart.ALONE[FIXED]
+    arm = apart.SURE[FIXED]
     for shift, history in zip(40 * NONE, found.of(arm, "alike"), strict=True):
         for row in history.rows:
             row["accuracy"] += shift / 100
-    assert not apart.sure(found)["holds"]
+    assert not apart.parts(found)["holds"]

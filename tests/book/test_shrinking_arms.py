@@ -60,38 +60,42 @@ def test_a_path_is_the_mean_of_other_seeds():
     assert path == {1: pytest.approx(4.0), 2: pytest.approx(2.5)}
 
 
-def test_outputs_are_multiplied_and_nothing_else():
-    """The same start and draws; a factor of one changes nothing, three are by hand."""
+def test_parameters_and_outputs_are_multiplied_apart():
+    """The same start and draws; factors of one change nothing, others are by hand."""
     amplified, plain = arms.amplified(PLACE), fl.fedavg(TRAIN)
-    how = {"seed": 7, "progress": False}
-    old, new = PLACE(7), amplified(7)
-    for n, v in old.model.state_dict().items():
-        assert new.model.state_dict()[n].shape == v.shape
 
     def after(method: fl.Method, rounds: int, place=amplified) -> dict:
-        return dict(fl.federate(place(7), method, rounds, **how).states)
+        run = fl.federate(place(7), method, rounds, seed=7, progress=False)
+        return dict(run.states)
 
-    same = after(arms.on_outputs(plain, lambda seed, t: 1.0), 3)
     usual = after(plain, 3, PLACE)
-    assert float(same.pop("head.times")) == 1
-    assert all(torch.equal(same[n], usual[n]) for n in usual)
+    for made in (arms.less_sure, arms.shorter):
+        same = after(made(plain, lambda seed, t: 1.0), 3)
+        assert float(same.pop("head.times")) == 1
+        assert all(torch.equal(same[n], usual[n]) for n in usual)
 
-    table = {(7, 1): 0.5, (7, 2): 3.0, (7, 3): 0.25}
-    turned = arms.on_outputs(plain, lambda seed, t: table[seed, t])
-    once = after(turned, 1)
-    assert all(torch.equal(once[n], v) for n, v in after(plain, 1, PLACE).items())
-    at = {n: v[0] for n, v in once.items()}
-    x = new.x_test[:5]
+    table = {(7, 1): 0.5, (7, 2): 1.5, (7, 3): 0.25}
+    sure, short = (
+        made(plain, lambda seed, t: table[seed, t])
+        for made in (arms.less_sure, arms.shorter)
+    )
+    first = after(plain, 1, PLACE)
+    once = {"sure": after(sure, 1), "short": after(short, 1)}
+    assert all(torch.equal(once["sure"][n], v) for n, v in first.items())
+    assert all(torch.equal(once["short"][n], v / 2) for n, v in first.items())
+    new, x = amplified(7).model, amplified(7).x_test[:5]
+    loud = {n: v[0] for n, v in once["sure"].items()}
+    still = {n: v[0] for n, v in first.items()}
     with torch.no_grad():
-        loud = torch.func.functional_call(new.model, at, (x,))
-        at.pop("head.times")
-        assert torch.allclose(
-            loud, 0.5 * torch.func.functional_call(old.model, at, (x,))
-        )
-    times = [float(after(turned, t)["head.times"]) for t in (1, 2, 3)]
-    assert times == pytest.approx([0.5, 1.5, 0.375])
+        quiet = torch.func.functional_call(new, loud, (x,))
+        before = torch.func.functional_call(PLACE(7).model, still, (x,))
+    assert torch.allclose(quiet, before / 8)
+    for method, power in ((sure, 3), (short, -3)):
+        times = [float(after(method, t)["head.times"]) for t in (1, 2, 3)]
+        by_hand = [0.5**power, 0.75**power, 0.1875**power]
+        assert times == pytest.approx(by_hand)
     with pytest.raises(ValueError, match="FedAvg: the network's outputs are not"):
-        after(turned, 1, PLACE)
+        after(sure, 1, PLACE)
 
 
 def test_a_course_has_every_seeds_factors():

@@ -21,68 +21,78 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 MOMENT = f"{FIXED}: after minus before shrinking"
-ALONE = {arm: f"{arm}, outputs alone" for arm in (FIXED, MILD, GWS)}
+SURE = {arm: f"{arm}, only less sure" for arm in (FIXED, MILD, GWS)}
+SHORT = {arm: f"{arm}, only shorter" for arm in (FIXED, MILD)}
 SMALLER = "smaller steps"  # by as much as a factor on the outputs makes gradients
-GUESSES = {  # of what is left of the gain, and what is told to each
-    "Nothing: it is short parameters that generalise better": "Then a network that "
-    "becomes longer than FedAvg's could not gain.",
-    "About all of it": "The length was only a way to it.",
-    "About half: each of the two does its part": "Then the outputs alone would fall "
-    "behind all parameters.",
+GUESSES = {  # of which of the two has the gain, and what is told to each
+    "Only shorter: small parameters generalise better": "To those who train it, a "
+    "short network that is as sure is one with larger steps.",
+    "Only less sure": "The length is a way to it.",
+    "Neither: it takes both together": "Then each alone would fall behind FedAvg, or "
+    "be level.",
 }
 _NOTHING, _ABOUT = 0.2, 1.0  # points that count as nothing, and as about as much
-_LOOKS = {"FedAvg": "-", FIXED: "-", ALONE[FIXED]: "--"}
+_PLACES = {"alike": "", "uneven": ", uneven"}
+_RUIN = -5.0  # points, and below
+_LOOKS = {"FedAvg": "-", FIXED: "-", SURE[FIXED]: "--"}
 
 
 def right(found: Comparison) -> str:
-    """Which guess the runs bear out: of the gain, what is left on the outputs alone."""
-    none, whole, part = GUESSES
-    kept, all_ = (found.gain(a, where="alike").mean() for a in (ALONE[FIXED], FIXED))
-    share = kept / all_
-    return none if share < 0.25 else whole if share > 0.75 else part
+    """Which guess the runs bear out: what gains alone, where clients are alike."""
+    short, sure_, neither = GUESSES
+    if side(found.gain(SURE[FIXED], where="alike")) == 1:
+        return sure_
+    return short if side(found.gain(SHORT[FIXED], where="alike")) == 1 else neither
 
 
-def sure(found: Comparison) -> Facts:
-    """Whether fixed factors gain as much on the outputs alone, where clients are alike.
+def parts(found: Comparison) -> Facts:
+    """Whether what is only less sure gains, and what is only shorter is ruined.
 
-    They gain, and the differences lie within a point, or zero lies inside; and the
-    factors that were learned, where below one, gain there, too. At the moment of
-    shrinking nothing changes, and smaller steps change little. Their networks end
-    longer than FedAvg's, that under the factor shorter. Where clients are uneven they
-    lose.
+    That is where clients are alike. The gains differ from those of both together by
+    less than can be told, or than a point; the factors that were learned, where below
+    one, gain, too. At the moment of shrinking nothing changes, and smaller steps change
+    little. What is only less sure ends longer than FedAvg's, and less sure than under
+    both, which ends shorter. Where clients are uneven it loses more than both.
     """
-    both = (FIXED, MILD)
-    at_once = found.ends(FIXED, "alike", "at_once")
-    rows = [Row(MOMENT, at_once, within=_NOTHING)]
-    rows += [_over(found, ALONE[arm], "alike") for arm in both]
-    rows += [_differ(found, arm, "alike") for arm in both]
+    arms, at_once = (FIXED, MILD), found.ends(FIXED, "alike", "at_once")
+    moment = Row(MOMENT, at_once, within=_NOTHING)
+    sure = [_over(found, SURE[arm], "alike") for arm in arms]
+    short = [_over(found, SHORT[arm], "alike") for arm in arms]
+    level = [_differ(found, arm, "alike") for arm in arms]
+    learned = _over(found, SURE[GWS], "alike")
     steps = replace(_over(found, SMALLER, "alike"), within=_ABOUT)
-    learned = _over(found, ALONE[GWS], "alike")
-    lost = [_over(found, ALONE[arm], "uneven") for arm in both]
-    rows += [learned, steps, *lost]
-    rows += [replace(_differ(found, arm, "uneven"), aside=True) for arm in both]
-    moment, one, other, *level = rows[:5]
-    sides = [side(row.values) for row in (one, other, learned, *lost)]
+    lost = [_over(found, SURE[arm], "uneven") for arm in arms]
+    more = [_differ(found, arm, "uneven") for arm in arms]
+    folded = [level[1], lost[1], more[1]]
+    rows = [moment, sure[0], level[0], sure[1], *short, learned, steps, lost[0]]
+    rows += [more[0], *(replace(row, aside=True) for row in folded)]
+    gained = all(side(row.values) == 1 for row in (*sure, learned))
+    failed = all(side(row.values) == -1 for row in (*short, *lost, *more))
+    ruined = max(float(np.mean(row.values)) for row in short) < _RUIN
     same = all(row.near or side(row.values) == 0 for row in level)
-    long = {arm: found.curves(arm, "alike", "length")[:, -1] for arm in _LOOKS}
-    apart = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, ALONE[FIXED])]
-    holds = moment.near and same and steps.near and apart == [-1, 1]
+    long, bar = (
+        {arm: found.curves(arm, "alike", what)[:, -1] for arm in _LOOKS}
+        for what in ("length", "sure")
+    )
+    ends = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, SURE[FIXED])]
+    ends.append(side(bar[SURE[FIXED]] - bar[FIXED]))
+    holds = moment.near and steps.near and same and ends == [-1, 1, -1]
     return {
         "rows": rows,
-        "holds": bool(holds and sides == [1, 1, 1, -1, -1]),
+        "holds": bool(holds and gained and failed and ruined),
         "unit": UNIT,
         "folded": "points",
-        "note": f"Length at the end: {_ends(found, 'length', '.1f')}.",
+        "note": f"Length, alike, at the end: {_ends(found, 'length', '.1f')}.",
     }
 
 
 def _over(found: Comparison, arm: str, where: str) -> Row:
-    return Row(f"{arm}, {where}", found.gain(arm, where=where))
+    return Row(f"{arm}{_PLACES[where]}", found.gain(arm, where=where))
 
 
 def _differ(found: Comparison, arm: str, where: str) -> Row:
-    name = f"{arm}: outputs minus parameters, {where}"
-    return Row(name, found.gain(ALONE[arm], arm, where), within=_ABOUT)
+    name = f"{SURE[arm]}, minus both{_PLACES[where]}"
+    return Row(name, found.gain(SURE[arm], arm, where), within=_ABOUT)
 
 
 @styled
@@ -106,7 +116,7 @@ def picture(found: Comparison) -> tuple[Figure, str]:
     last.axis("off")
     last.legend(handles=axes[1].get_lines(), loc="center")
     gains = "; ".join(
-        f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in (FIXED, ALONE[FIXED])
+        f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in (FIXED, SURE[FIXED])
     )
     alt = (
         f"Three panels against the round, clinics alike. Points over FedAvg: {gains}. "
@@ -118,7 +128,7 @@ def picture(found: Comparison) -> tuple[Figure, str]:
 
 def _line(ax: Any, values: np.ndarray, arm: str) -> None:
     at = np.arange(1, values.shape[1] + 1)
-    colour = {**COLOURS, ALONE[FIXED]: "green"}[arm]
+    colour = {**COLOURS, SURE[FIXED]: "green"}[arm]
     style: dict[str, Any] = {"linestyle": _LOOKS[arm], "label": arm}
     draw.banded(ax, at, values, color=PALETTE[colour], **style)
     ax.grid(axis="y")

@@ -66,10 +66,15 @@ def amplified(place: Place) -> Place:
     return world
 
 
-def on_outputs(method: Method, factor: Callable[[int, int], float]) -> Method:
-    """The same method; its server multiplies the outputs by `factor(seed, t)`, alone.
+def apart(
+    method: Method,
+    inside: Callable[[int, int], float],
+    out: Callable[[int, int], float],
+) -> Method:
+    """The same method; its server then multiplies all parameters, and the outputs.
 
-    It is for networks of `amplified`.
+    By `inside(seed, t)` and `out(seed, t)` in round t, from 1. It is for networks of
+    `amplified`.
     """
     averaging = method.server
 
@@ -77,10 +82,21 @@ def on_outputs(method: Method, factor: Callable[[int, int], float]) -> Method:
         state, (seed, before, *_) = averaging.step(now), now.key
         known = "head.times" in state.model
         require(known, f"{method.name}: the network's outputs are not amplified")
-        times = factor(seed, before + 1) * state.model["head.times"]
+        state = _scaled(state, now, inside(seed, before + 1))
+        times = out(seed, before + 1) * state.model["head.times"]
         return replace(state, model={**state.model, "head.times": times})
 
     return replace(method, server=replace(averaging, step=step))
+
+
+def less_sure(method: Method, gamma: Callable[[int, int], float]) -> Method:
+    """Outputs as a factor on all parameters of three layers leaves them; no other."""
+    return apart(method, lambda seed, t: 1.0, lambda seed, t: gamma(seed, t) ** 3)
+
+
+def shorter(method: Method, gamma: Callable[[int, int], float]) -> Method:
+    """All parameters times a factor, the outputs of three layers as they were."""
+    return apart(method, gamma, lambda seed, t: gamma(seed, t) ** -3)
 
 
 def course(found: Comparison, arm: str, where: str) -> dict[int, dict[int, float]]:

@@ -114,7 +114,7 @@ def in_words(table: pd.DataFrame) -> str:
     met = [word.startswith("same direction") for word in words]
     open_ = [word.startswith("undecided") for word in words]
     told = (
-        f"Claims of the paper, in other settings, beside ours: of {len(table)}, "
+        f"Claims of the paper, in other settings, beside these seeds: of {len(table)}, "
         f"{sum(met)} go its way, clear of zero; of {sum(open_)} we cannot tell"
     )
     others = [
