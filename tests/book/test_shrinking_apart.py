@@ -19,7 +19,7 @@ RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and
     ("alike", apart.SURE[GWS]): (1.8, 14.0),
     ("alike", apart.SHORT[FIXED]): (-40.0, 6.0),
     ("alike", apart.SHORT[MILD]): (-12.0, 7.0),
-    ("alike", apart.SMALLER): (0.1, 7.0),
+    ("alike", apart.SMALLER): (0.0, 7.0),
     ("uneven", "FedAvg"): (0.0, 9.0),
     ("uneven", FIXED): (-3.0, 5.0),
     ("uneven", MILD): (-1.0, 7.0),
@@ -52,7 +52,8 @@ def test_less_sure_has_to_gain_as_both_do_and_shorter_to_be_ruined():
     assert level.values == pytest.approx(0.2) and level.near and not level.aside
     assert by_name[f"{MILD}, only less sure, minus both, uneven"].aside
     assert by_name[f"{FIXED}, only shorter"].values == pytest.approx(-40)
-    assert by_name["smaller steps"].says == "within 1"
+    beyond = by_name[f"{FIXED}, only less sure, minus smaller steps"]
+    assert beyond.values == pytest.approx(2.2) and by_name["smaller steps"].aside
     ends = f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE[FIXED]} 15.0."
     assert said["note"].endswith(f"Length, alike, at the end: {ends}")
     sure, short = apart.SURE, apart.SHORT
@@ -63,7 +64,8 @@ def test_less_sure_has_to_gain_as_both_do_and_shorter_to_be_ruined():
         "the learned one has none": {("alike", sure[GWS]): (0.0, 14.0)},
         "shorter gains": {("alike", short[MILD]): (1.0, 7.0)},
         "shorter only loses": {("alike", short[MILD]): (-2.0, 7.0)},
-        "smaller steps do it": {("alike", apart.SMALLER): (2.0, 7.0)},
+        "smaller steps gain": {("alike", apart.SMALLER): (1.0, 7.0)},
+        "smaller steps lose": {("alike", apart.SMALLER): (-1.0, 7.0)},
         "no longer than FedAvg": {("alike", sure[FIXED]): (2.2, 8.0)},
         "not shortened": {("alike", FIXED): (2.0, 9.5)},
         "no loss, uneven": {("uneven", sure[MILD]): (0.5, 11.0)},
@@ -89,6 +91,14 @@ def test_the_picture_says_gain_length_and_how_sure():
     assert f"Points over FedAvg: {FIXED} +2.0 ± 0.0" in alt
     assert f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE[FIXED]} 15.0" in alt
     assert f"FedAvg 0.60, {FIXED} 0.60, {apart.SURE[FIXED]} 0.30" in alt
+
+
+def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
+    found = runs()
+    for history in found.of(apart.SHORT[FIXED], "alike")[1:]:
+        del history.rows[1:]
+    assert "only shorter" in drawn(apart.picture(found))
+    assert apart.parts(found)["holds"]
 
 
 def test_a_gain_that_seeds_do_not_carry_is_none():

@@ -8,15 +8,7 @@ from matplotlib.figure import Figure
 
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, pm, side
-from fedlab_book.chapters.shrinking.gains import (
-    COLOURS,
-    FIXED,
-    GWS,
-    MILD,
-    UNIT,
-    Facts,
-    ahead,
-)
+from fedlab_book.chapters.shrinking.gains import COLOURS, FIXED, GWS, MILD, Facts
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
@@ -25,8 +17,8 @@ SURE = {arm: f"{arm}, only less sure" for arm in (FIXED, MILD, GWS)}
 SHORT = {arm: f"{arm}, only shorter" for arm in (FIXED, MILD)}
 SMALLER = "smaller steps"  # by as much as a factor on the outputs makes gradients
 GUESSES = {  # of which of the two has the gain, and what is told to each
-    "Only shorter: small parameters generalise better": "To those who train it, a "
-    "short network that is as sure is one with larger steps.",
+    "Only shorter: small parameters generalise better": "A short network that is as "
+    "sure trains like a long one in larger steps.",
     "Only less sure": "The length is a way to it.",
     "Neither: it takes both together": "Then each alone would fall behind FedAvg, or "
     "be level.",
@@ -34,7 +26,9 @@ GUESSES = {  # of which of the two has the gain, and what is told to each
 _NOTHING, _ABOUT = 0.2, 1.0  # points that count as nothing, and as about as much
 _PLACES = {"alike": "", "uneven": ", uneven"}
 _RUIN = -5.0  # points, and below
-_LOOKS = {"FedAvg": "-", FIXED: "-", SURE[FIXED]: "--"}
+_LOOKS = {"FedAvg": "-", FIXED: "-", SURE[FIXED]: "--", SHORT[FIXED]: ":"}
+_STAY = [arm for arm in _LOOKS if arm != SHORT[FIXED]]  # which do not diverge
+_FRAMES = ((-8, 4), (0, 16), (0, 100))  # what is ruined leaves them
 
 
 def right(found: Comparison) -> str:
@@ -50,9 +44,10 @@ def parts(found: Comparison) -> Facts:
 
     That is where clients are alike. The gains differ from those of both together by
     less than can be told, or than a point; the factors that were learned, where below
-    one, gain, too. At the moment of shrinking nothing changes, and smaller steps change
-    little. What is only less sure ends longer than FedAvg's, and less sure than under
-    both, which ends shorter. Where clients are uneven it loses more than both.
+    one, gain, too. At the moment of shrinking nothing changes; smaller steps show no
+    gain, and gain less. What is only less sure ends longer than FedAvg's, and less sure
+    than under both, which ends shorter. Where clients are uneven it loses more than
+    both.
     """
     arms, at_once = (FIXED, MILD), found.ends(FIXED, "alike", "at_once")
     moment = Row(MOMENT, at_once, within=_NOTHING)
@@ -60,29 +55,31 @@ def parts(found: Comparison) -> Facts:
     short = [_over(found, SHORT[arm], "alike") for arm in arms]
     level = [_differ(found, arm, "alike") for arm in arms]
     learned = _over(found, SURE[GWS], "alike")
-    steps = replace(_over(found, SMALLER, "alike"), within=_ABOUT)
+    steps = found.gain(SURE[FIXED], SMALLER, "alike")
+    beyond = Row(f"{SURE[FIXED]}, minus {SMALLER}", steps)
+    steps = replace(_over(found, SMALLER, "alike"), aside=True)
     lost = [_over(found, SURE[arm], "uneven") for arm in arms]
     more = [_differ(found, arm, "uneven") for arm in arms]
     folded = [level[1], lost[1], more[1]]
-    rows = [moment, sure[0], level[0], sure[1], *short, learned, steps, lost[0]]
-    rows += [more[0], *(replace(row, aside=True) for row in folded)]
-    gained = all(side(row.values) == 1 for row in (*sure, learned))
+    rows = [moment, sure[0], level[0], sure[1], *short, learned, beyond, lost[0]]
+    rows += [more[0], steps, *(replace(row, aside=True) for row in folded)]
+    gained = all(side(row.values) == 1 for row in (*sure, learned, beyond))
     failed = all(side(row.values) == -1 for row in (*short, *lost, *more))
     ruined = max(float(np.mean(row.values)) for row in short) < _RUIN
     same = all(row.near or side(row.values) == 0 for row in level)
     long, bar = (
-        {arm: found.curves(arm, "alike", what)[:, -1] for arm in _LOOKS}
+        {arm: found.curves(arm, "alike", what)[:, -1] for arm in _STAY}
         for what in ("length", "sure")
     )
     ends = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, SURE[FIXED])]
     ends.append(side(bar[SURE[FIXED]] - bar[FIXED]))
-    holds = moment.near and steps.near and same and ends == [-1, 1, -1]
+    holds = moment.near and side(steps.values) == 0 and same and ends == [-1, 1, -1]
     return {
         "rows": rows,
         "holds": bool(holds and gained and failed and ruined),
-        "unit": UNIT,
-        "folded": "points",
-        "note": f"Length, alike, at the end: {_ends(found, 'length', '.1f')}.",
+        "unit": "points",
+        "note": "If not said, over FedAvg. Length, alike, at the end: "
+        f"{_ends(found, 'length', '.1f')}.",
     }
 
 
@@ -102,21 +99,18 @@ def picture(found: Comparison) -> tuple[Figure, str]:
     *axes, last = places.flat
     for arm in _LOOKS:
         if arm != "FedAvg":
-            _line(axes[0], ahead(found, arm, "alike"), arm)
-        _line(axes[1], found.curves(arm, "alike", "length"), arm)
-        _line(axes[2], 100 * found.curves(arm, "alike", "sure"), arm)
+            both = (_course(found, a, "accuracy") for a in (arm, "FedAvg"))
+            _line(axes[0], 100 * np.subtract(*both), arm)
+        _line(axes[1], _course(found, arm, "length"), arm)
+        _line(axes[2], 100 * _course(found, arm, "sure"), arm)
     axes[0].axhline(0, color=INK, linestyle=":", linewidth=1.5)
-    axes[0].set_title("points over FedAvg")
-    axes[1].set_title("length of w")
-    axes[2].set_title("tallest bar, %")
-    for ax in axes[1:]:
-        ax.set_ylim(0, None)
-    for ax in axes:
-        ax.set_xlabel("round")
+    titles = ("points over FedAvg", "length of w", "tallest bar, %")
+    for ax, title, frame in zip(axes, titles, _FRAMES, strict=True):
+        ax.set(title=title, xlabel="round", ylim=frame)
     last.axis("off")
     last.legend(handles=axes[1].get_lines(), loc="center")
     gains = "; ".join(
-        f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in (FIXED, SURE[FIXED])
+        f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in [*_LOOKS][1:]
     )
     alt = (
         f"Three panels against the round, clinics alike. Points over FedAvg: {gains}. "
@@ -126,9 +120,16 @@ def picture(found: Comparison) -> tuple[Figure, str]:
     return fig, alt
 
 
+def _course(found: Comparison, arm: str, what: str) -> np.ndarray:
+    """(seeds, rounds) of a column, among the alike; nothing after a run diverged."""
+    whole = found.curves("FedAvg", "alike").shape[1]
+    rows = [[row[what] for row in h.rows] for h in found.of(arm, "alike")]
+    return np.array([row + [np.nan] * (whole - len(row)) for row in rows])
+
+
 def _line(ax: Any, values: np.ndarray, arm: str) -> None:
     at = np.arange(1, values.shape[1] + 1)
-    colour = {**COLOURS, SURE[FIXED]: "green"}[arm]
+    colour = {**COLOURS, SURE[FIXED]: "green", SHORT[FIXED]: "orange"}[arm]
     style: dict[str, Any] = {"linestyle": _LOOKS[arm], "label": arm}
     draw.banded(ax, at, values, color=PALETTE[colour], **style)
     ax.grid(axis="y")
@@ -136,5 +137,5 @@ def _line(ax: Any, values: np.ndarray, arm: str) -> None:
 
 def _ends(found: Comparison, what: str, digits: str) -> str:
     """What each network has in the last round, on average."""
-    last = {arm: found.curves(arm, "alike", what)[:, -1].mean() for arm in _LOOKS}
+    last = {arm: found.curves(arm, "alike", what)[:, -1].mean() for arm in _STAY}
     return ", ".join(f"{arm} {value:{digits}}" for arm, value in last.items())

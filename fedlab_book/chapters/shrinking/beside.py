@@ -96,7 +96,7 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Besi
     few = "γ is nearer to one with one epoch (hundredths)"
     nearer = "γ is nearer to one where uneven (hundredths)"
     first = 100 * found.curves(GWS, "alike", "gamma")[:, 0]
-    rises = "γ rises in training, alike (hundredths)"
+    rises = "γ rises in training, there at falling step sizes (hundredths)"
     long = [found.curves(a, "alike", "length")[:, -1] for a in (GWS, "FedAvg")]
     shorter = "GWS's network is shorter, at the end, alike (lengths)"
     return [

@@ -9,8 +9,8 @@ from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 CAPTION = (  # of what `learned` draws
-    "Orange: about as far as ten steps reach. Right: all rounds; β is the one factor of "
-    "all outputs that gives the least loss on the server's images."
+    "Orange: about as far as ten steps reach. Right: all rounds; β is the one factor "
+    "of all outputs that gives the least loss on the server's images."
 )
 _LOOKS = (("blue", "o", "-"), ("magenta", "D", "--"))
 
