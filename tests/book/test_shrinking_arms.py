@@ -82,14 +82,19 @@ def test_parameters_and_outputs_are_multiplied_apart():
     first = after(plain, 1, PLACE)
     once = {"sure": after(sure, 1), "short": after(short, 1)}
     assert all(torch.equal(once["sure"][n], v) for n, v in first.items())
-    assert all(torch.equal(once["short"][n], v / 2) for n, v in first.items())
+    for n, v in first.items():
+        assert torch.equal(once["short"][n], v * 0.5 ** (1 + (n == "head.bias")))
     new, x = amplified(7).model, amplified(7).x_test[:5]
     loud = {n: v[0] for n, v in once["sure"].items()}
     still = {n: v[0] for n, v in first.items()}
     with torch.no_grad():
         quiet = torch.func.functional_call(new, loud, (x,))
         before = torch.func.functional_call(PLACE(7).model, still, (x,))
+        kept = {n: v[0] for n, v in once["short"].items()}
+        kept["head.times"] = torch.tensor(0.5**-2)  # its two layers'
+        as_sure = torch.func.functional_call(new, kept, (x,))
     assert torch.allclose(quiet, before / 8)
+    assert torch.allclose(as_sure, before, atol=1e-6)
     for method, power in ((sure, 3), (short, -3)):
         times = [float(after(method, t)["head.times"]) for t in (1, 2, 3)]
         by_hand = [0.5**power, 0.75**power, 0.1875**power]

@@ -60,9 +60,9 @@ def parts(found: Comparison) -> Facts:
     steps = replace(_over(found, SMALLER, "alike"), aside=True)
     lost = [_over(found, SURE[arm], "uneven") for arm in arms]
     more = [_differ(found, arm, "uneven") for arm in arms]
-    folded = [level[1], lost[1], more[1]]
-    rows = [moment, sure[0], level[0], sure[1], *short, learned, beyond, lost[0]]
-    rows += [more[0], steps, *(replace(row, aside=True) for row in folded)]
+    rows = [moment, sure[0], level[0], beyond, *short, lost[0], more[0]]
+    folded = [sure[1], learned, level[1], lost[1], more[1]]
+    rows += [steps, *(replace(row, aside=True) for row in folded)]
     gained = all(side(row.values) == 1 for row in (*sure, learned, beyond))
     failed = all(side(row.values) == -1 for row in (*short, *lost, *more))
     ruined = max(float(np.mean(row.values)) for row in short) < _RUIN
@@ -124,7 +124,8 @@ def _course(found: Comparison, arm: str, what: str) -> np.ndarray:
     """(seeds, rounds) of a column, among the alike; nothing after a run diverged."""
     whole = found.curves("FedAvg", "alike").shape[1]
     rows = [[row[what] for row in h.rows] for h in found.of(arm, "alike")]
-    return np.array([row + [np.nan] * (whole - len(row)) for row in rows])
+    seen = np.array([row + [np.nan] * (whole - len(row)) for row in rows])
+    return np.where(np.isfinite(seen), seen, np.nan)
 
 
 def _line(ax: Any, values: np.ndarray, arm: str) -> None:

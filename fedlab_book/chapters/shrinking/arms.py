@@ -71,10 +71,11 @@ def apart(
     inside: Callable[[int, int], float],
     out: Callable[[int, int], float],
 ) -> Method:
-    """The same method; its server then multiplies all parameters, and the outputs.
+    """The same method; its server then multiplies all layers, and the outputs.
 
-    By `inside(seed, t)` and `out(seed, t)` in round t, from 1. It is for networks of
-    `amplified`.
+    By `inside(seed, t)` and `out(seed, t)` in round t, from 1: a layer's weights by
+    that, its biases by as much as all layers up to it pass on, so that outputs change
+    in proportion. It is for networks of `amplified`.
     """
     averaging = method.server
 
@@ -82,9 +83,13 @@ def apart(
         state, (seed, before, *_) = averaging.step(now), now.key
         known = "head.times" in state.model
         require(known, f"{method.name}: the network's outputs are not amplified")
-        state = _scaled(state, now, inside(seed, before + 1))
+        model, depth, factor = dict(state.model), 0, inside(seed, before + 1)
+        for name in now.view.parameters:
+            depth += name.endswith("weight")
+            power = 1 if name.endswith("weight") else depth
+            model[name] = factor**power * model[name]
         times = out(seed, before + 1) * state.model["head.times"]
-        return replace(state, model={**state.model, "head.times": times})
+        return replace(state, model={**model, "head.times": times})
 
     return replace(method, server=replace(averaging, step=step))
 
@@ -95,7 +100,7 @@ def less_sure(method: Method, gamma: Callable[[int, int], float]) -> Method:
 
 
 def shorter(method: Method, gamma: Callable[[int, int], float]) -> Method:
-    """All parameters times a factor, the outputs of three layers as they were."""
+    """All layers times a factor, the outputs of three layers as they were."""
     return apart(method, gamma, lambda seed, t: gamma(seed, t) ** -3)
 
 
