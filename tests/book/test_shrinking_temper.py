@@ -62,6 +62,7 @@ def test_the_factor_begins_above_one_and_ends_nearer_to_it_in_two_settings():
         said(0.9, 1.05),
         said(0.9, 0.95, first=0.98),
         said(0.9, 0.95, steps=(0.09, 0.05)),  # twice the shrinking
+        said(0.9, 0.95, steps=(0.05, 0.06)),  # longer where it is nearer to one
         said(0.9, 0.95, far=12.0),
         said(0.9, 0.95, brief=0.9),
         said(0.9, 0.95, brief=1.01),
@@ -124,6 +125,9 @@ def test_the_two_terms_of_a_round_and_its_moment_are_seen():
             torch.func.functional_call(world.model, w, (world.x_test,)).argmax(1)
             for w in (model, plain)
         )
+        out = torch.func.functional_call(world.model, model, (world.x_test,))
+        bars = (out - out.logsumexp(1, keepdim=True)).exp()
+        assert row["sure"] == pytest.approx(float(bars.max(1).values.mean()), rel=1e-4)
         more = float((own == world.y_test).sum() - (whole == world.y_test).sum())
         if gamma != 1:
             assert row["at_once"] == pytest.approx(100 * more / 60, abs=1e-4)

@@ -58,10 +58,8 @@ def amplified(place: Place) -> Place:
     @cache
     def world(seed: int) -> World:
         old = place(seed)
-        make = partial(_amplified, old.make)
-        model = copy.deepcopy(old.model)
-        model.head = Amplified(cast(nn.Linear, model.head))
-        return replace(old, model=model.eval(), make=make)
+        model = _amplified(copy.deepcopy(old.model)).eval()
+        return replace(old, model=model, make=partial(_made, old.make))
 
     return world
 
@@ -149,7 +147,10 @@ def _scaled(state: ServerState, now: Gathered, by: float) -> ServerState:
     return replace(state, model={**state.model, **parameters})
 
 
-def _amplified(make: Callable[[], nn.Module]) -> nn.Module:
-    model = made_by(make)
+def _made(make: Callable[[], nn.Module]) -> nn.Module:
+    return _amplified(made_by(make))
+
+
+def _amplified(model: nn.Module) -> nn.Module:
     model.head = Amplified(cast(nn.Linear, model.head))
     return model

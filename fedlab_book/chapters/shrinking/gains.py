@@ -33,8 +33,6 @@ COLOURS = {
     FIXED: "red",
     MILD: "pink",
     DECAY: "sky",
-    HALF: "periwinkle",
-    ONCE: "rose",
     STRETCHED: "violet",
     GWS: "magenta",
     "FedLAW": "green",

@@ -77,8 +77,8 @@ def closer_to_one(
     That is where clients are uneven, and with one epoch in a round, as in `quick`, on
     as many of the first seeds; there the averaged step is shorter. A step ends about as
     long as the shrinking in all of them, and the paper's, on average, more than ten
-    times as long. `paper` has numbers
-    by the rows' names, and `ratio` that of step and shrinking.
+    times as long. `paper` has numbers by the rows' names, and `ratio` that of step and
+    shrinking.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
