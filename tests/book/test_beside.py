@@ -25,9 +25,7 @@ def test_the_table_in_words_counts_what_goes_otherwise():
             {"comparison": ["a", "b", "c", "d (points)"], "can we tell?": said}
         )
     )
-    assert told.startswith(
-        "Claims of the paper, in other settings, beside these seeds: of 4,"
-    )
+    assert told.startswith("The paper's claims in our setting: of 4, 2 go its way;")
     assert told.endswith("of 1 we cannot tell; 1 goes otherwise: d.")
     frame = pd.DataFrame({"comparison": ["a"], "can we tell?": said[:1]})
     assert beside.in_words(frame).endswith("of 0 we cannot tell.")

@@ -1,13 +1,15 @@
 """What chapter 4 does to a method or a federation, against doing it by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import arms
+from fedlab_book.chapters.shrinking import arms, seen
+from fedlab_core.metrics import logits
 from fedlab_core.tree import flatten
-from tests.shrinking_cases import LEARNED
 
 BENCH = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))
 PLACE = BENCH.place("dirichlet", clients=4, alpha=1.0)
@@ -49,69 +51,48 @@ def test_the_controls_go_half_of_the_way_and_halve_once():
     assert torch.equal(after("halved once", 5), after("plain", 5) / 2)
 
 
-def test_a_path_is_the_mean_of_other_seeds():
-    runs = {
-        ("alike", LEARNED, seed): fl.History(
-            LEARNED, seed, [{"round": t, "gamma": 1 + seed / t} for t in (1, 2)]
-        )
-        for seed in (1, 2, 4)
-    }
-    path = arms.mean_path(Comparison(runs), LEARNED, [2, 4])
-    assert path == {1: pytest.approx(4.0), 2: pytest.approx(2.5)}
-
-
-def test_parameters_and_outputs_are_multiplied_apart():
-    """The same start and draws; factors of one change nothing, others are by hand."""
+def test_the_server_sets_how_sure_the_network_is():
+    """The bar is as high as asked; of parameters only a factor is left, by hand."""
     amplified, plain = arms.amplified(PLACE), fl.fedavg(TRAIN)
+    world = amplified(7)
 
     def after(method: fl.Method, rounds: int, place=amplified) -> dict:
         run = fl.federate(place(7), method, rounds, seed=7, progress=False)
         return dict(run.states)
 
-    usual = after(plain, 3, PLACE)
-    for made in (arms.less_sure, arms.shorter):
-        same = after(made(plain, lambda seed, t: 1.0), 3)
-        assert float(same.pop("head.times")) == 1
-        assert all(torch.equal(same[n], usual[n]) for n in usual)
+    def bar(state: dict) -> float:
+        with torch.no_grad():
+            out = logits(world.model, {n: v[0] for n, v in state.items()}, world.x_test)
+        return float(out.softmax(1).amax(1).mean())
 
-    table = {(7, 1): 0.5, (7, 2): 1.5, (7, 3): 0.25}
-    sure, short = (
-        made(plain, lambda seed, t: table[seed, t])
-        for made in (arms.less_sure, arms.shorter)
-    )
+    run = fl.federate(PLACE(7), plain, 3, seed=7, observe=seen.shrunk, progress=False)
+    own = arms.course(Comparison({("here", "FedAvg", 7): run}), "FedAvg", "here")
+    assert [*own] == [7] and own[7] == {row["round"]: row["sure"] for row in run.rows}
+    same = after(arms.as_sure(plain, amplified, own), 3)
+    assert float(same.pop("head.times")) == pytest.approx(1, abs=1e-3)
+    assert all(torch.allclose(v, run.states[n], atol=1e-3) for n, v in same.items())
+
+    bars = {7: {1: 0.15, 2: 0.3, 3: 0.9}}
     first = after(plain, 1, PLACE)
-    once = {"sure": after(sure, 1), "short": after(short, 1)}
-    assert all(torch.equal(once["sure"][n], v) for n, v in first.items())
-    for n, v in first.items():
-        assert torch.equal(once["short"][n], v * 0.5 ** (1 + (n == "head.bias")))
-    new, x = amplified(7).model, amplified(7).x_test[:5]
-    loud = {n: v[0] for n, v in once["sure"].items()}
-    still = {n: v[0] for n, v in first.items()}
-    with torch.no_grad():
-        quiet = torch.func.functional_call(new, loud, (x,))
-        before = torch.func.functional_call(PLACE(7).model, still, (x,))
-        kept = {n: v[0] for n, v in once["short"].items()}
-        kept["head.times"] = torch.tensor(0.5**-2)  # its two layers'
-        as_sure = torch.func.functional_call(new, kept, (x,))
-    assert torch.allclose(quiet, before / 8)
-    assert torch.allclose(as_sure, before, atol=1e-6)
-    for method, power in ((sure, 3), (short, -3)):
-        times = [float(after(method, t)["head.times"]) for t in (1, 2, 3)]
-        by_hand = [0.5**power, 0.75**power, 0.1875**power]
-        assert times == pytest.approx(by_hand)
+    for gamma in (1.0, 0.5):
+        method = arms.as_sure(plain, amplified, bars, gamma)
+        ends = [after(method, t) for t in (1, 2, 3)]
+        assert [bar(state) for state in ends] == pytest.approx([0.15, 0.3, 0.9])
+        assert all(torch.equal(ends[0][n], gamma * v) for n, v in first.items())
+        numbers = [float(state["head.times"]) for state in ends]
+        assert numbers[0] < numbers[1] < numbers[2]
     with pytest.raises(ValueError, match="FedAvg: the network's outputs are not"):
-        after(sure, 1, PLACE)
+        after(arms.as_sure(plain, PLACE, bars), 1, PLACE)
 
 
-def test_a_course_has_every_seeds_factors():
-    runs = {
-        ("alike", LEARNED, seed): fl.History(
-            LEARNED, seed, [{"round": t, "gamma": 1 + seed / t} for t in (1, 2)]
-        )
-        for seed in (2, 4)
-    }
-    course = arms.course(Comparison(runs), LEARNED, "alike")
-    assert course == {2: {1: 3.0, 2: 2.0}, 4: {1: 5.0, 2: 3.0}}
+def test_smaller_steps_are_as_small_as_the_mean_numbers():
+    courses = {2: {1: 0.5, 2: 0.2}, 4: {2: 0.4, 1: 0.7}}
+    method = arms.smaller(fl.fedavg(TRAIN), courses)
+    schedule = method.training.schedule
+    assert schedule is not None
+    times = schedule(torch.tensor([0.0, 0.9, 1.0, 1.5, 2.0, 7.0]))
+    assert times.tolist() == pytest.approx([1, 1, 0.6, 0.6, 0.3, 0.3])
+    assert replace(method.training, schedule=None) == TRAIN
 
 
 def test_one_client_more_holds_the_servers_images():

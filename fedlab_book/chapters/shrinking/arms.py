@@ -1,7 +1,8 @@
 """What chapter 4 does to a method, or to a federation, to ask a question of it."""
 
 import copy
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import cast
@@ -14,9 +15,14 @@ from fedlab_book.bench import Comparison, Place
 from fedlab_book.chapters.shrinking.gains import HALF, ONCE
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavgm import fedavgm
+from fedlab_core.metrics import logits
 from fedlab_core.models import made_by
 from fedlab_core.rounds import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
+
+Course = Mapping[int, Mapping[int, float]]  # a number by seed and by round, from 1
+
+_FAR, _HALVINGS = 12.0, 24  # of a logarithm that is searched for
 
 
 def by_round(method: Method, factor: Callable[[int], float]) -> Method:
@@ -64,16 +70,12 @@ def amplified(place: Place) -> Place:
     return world
 
 
-def apart(
-    method: Method,
-    inside: Callable[[int, int], float],
-    out: Callable[[int, int], float],
-) -> Method:
-    """The same method; its server then multiplies all layers, and the outputs.
+def as_sure(method: Method, place: Place, bars: Course, gamma: float = 1.0) -> Method:
+    """The same method; its server then sets how sure the network is, by `bars`.
 
-    By `inside(seed, t)` and `out(seed, t)` in round t, from 1: a layer's weights by
-    that, its biases by as much as all layers up to it pass on, so that outputs change
-    in proportion. It is for networks of `amplified`.
+    It multiplies all parameters by `gamma`, and sets the number that multiplies the
+    outputs, so that the mean of the tallest bar on new samples is that of the seed and
+    the round. It is for networks of `amplified`.
     """
     averaging = method.server
 
@@ -81,43 +83,54 @@ def apart(
         state, (seed, before, *_) = averaging.step(now), now.key
         known = "head.times" in state.model
         require(known, f"{method.name}: the network's outputs are not amplified")
-        model, depth, factor = dict(state.model), 0, inside(seed, before + 1)
-        for name in now.view.parameters:
-            depth += name.endswith("weight")
-            power = 1 if name.endswith("weight") else depth
-            model[name] = factor**power * model[name]
-        times = out(seed, before + 1) * state.model["head.times"]
-        return replace(state, model={**model, "head.times": times})
+        state, world = _scaled(state, now, gamma), place(seed)
+        with torch.no_grad():
+            out = logits(world.model, state.model, world.x_test)
+        times = state.model["head.times"]
+        found = _times(out / times, bars[seed][before + 1])
+        model = {**state.model, "head.times": torch.full_like(times, found)}
+        return replace(state, model=model)
 
     return replace(method, server=replace(averaging, step=step))
 
 
-def less_sure(method: Method, gamma: Callable[[int, int], float]) -> Method:
-    """Outputs as a factor on all parameters of three layers leaves them; no other."""
-    return apart(method, lambda seed, t: 1.0, lambda seed, t: gamma(seed, t) ** 3)
+def _times(out: Tensor, bar: float) -> float:
+    """By what outputs have to be multiplied for the tallest bar to be so high."""
+    low, high = -_FAR, _FAR  # of its logarithm
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        height = float((math.exp(middle) * out).softmax(1).amax(1).mean())
+        low, high = (middle, high) if height < bar else (low, middle)
+    return math.exp((low + high) / 2)
 
 
-def shorter(method: Method, gamma: Callable[[int, int], float]) -> Method:
-    """All layers times a factor, the outputs of three layers as they were."""
-    return apart(method, gamma, lambda seed, t: gamma(seed, t) ** -3)
-
-
-def course(found: Comparison, arm: str, where: str) -> dict[int, dict[int, float]]:
-    """The factors of a learned one, by seed and by round, from 1."""
+def course(found: Comparison, arm: str, where: str, what: str = "sure") -> Course:
+    """A column of every round of an arm, by seed and by round, from 1."""
     return {
-        history.seed: {row["round"]: row["gamma"] for row in history.rows}
+        history.seed: {row["round"]: row[what] for row in history.rows}
         for history in found.of(arm, where)
     }
 
 
-def mean_path(found: Comparison, arm: str, seeds: Sequence[int]) -> dict[int, float]:
-    """The factor of each round, from 1, on average over some seeds of alike clients."""
-    rows = [
-        [row["gamma"] for row in history.rows if "gamma" in row]
-        for history in found.of(arm, "alike")
-        if history.seed in seeds
-    ]
-    return dict(enumerate(np.mean(rows, axis=0).tolist(), 1))
+class Steps:
+    """Step sizes, round by round: each times so much, as a `schedule`."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.values = list(values)
+
+    def __call__(self, time: Tensor) -> Tensor:
+        at = time.floor().long().clamp(max=len(self.values) - 1)
+        return torch.tensor(self.values).to(time)[at]
+
+
+def smaller(method: Method, courses: Course) -> Method:
+    """The same method, its steps as much smaller as numbers make the gradients.
+
+    A round begins with the number that the one before it left; the mean over seeds.
+    """
+    paths = [[path[t] for t in sorted(path)] for path in courses.values()]
+    schedule = Steps([1.0, *np.mean(paths, axis=0)])
+    return replace(method, training=replace(method.training, schedule=schedule))
 
 
 def joined(place: Place) -> Place:

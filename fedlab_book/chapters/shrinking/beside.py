@@ -114,8 +114,8 @@ def in_words(table: pd.DataFrame) -> str:
     met = [word.startswith("same direction") for word in words]
     open_ = [word.startswith("undecided") for word in words]
     told = (
-        f"Claims of the paper, in other settings, beside these seeds: of {len(table)}, "
-        f"{sum(met)} go its way, clear of zero; of {sum(open_)} we cannot tell"
+        f"The paper's claims in our setting: of {len(table)}, {sum(met)} go its way; "
+        f"of {sum(open_)} we cannot tell"
     )
     others = [
         claim.split(" (")[0]

@@ -22,18 +22,17 @@ PLACES = ("alike", "uneven")
 FIXED, MILD = "γ = 0.93", "γ = 0.97"
 DECAY, HALF, ONCE = "weight decay", "half of the step", "halved once"
 GWS = "GWS"  # a learned factor
-STRETCHED = "stretched, then .93"  # by the learned factors of three rounds
 ELEVENTH = "an eleventh clinic"  # that has the server's images
 PAIRS = (  # drawn together against the round
     (FIXED, DECAY),
-    (GWS, STRETCHED),
+    (GWS, ELEVENTH),
 )
 COLOURS = {
     "FedAvg": "blue",
     FIXED: "red",
     MILD: "pink",
     DECAY: "sky",
-    STRETCHED: "violet",
+    ELEVENTH: "orange",
     GWS: "magenta",
     "FedLAW": "green",
 }

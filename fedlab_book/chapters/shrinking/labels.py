@@ -11,7 +11,6 @@ from fedlab_book.chapters.shrinking.gains import (
     GWS,
     HALF,
     ONCE,
-    STRETCHED,
     UNIT,
     Facts,
     Paper,
@@ -21,7 +20,7 @@ from fedlab_book.chapters.shrinking.gains import (
 )
 from fedlab_book.findings import Row
 
-WITHOUT = (FIXED, DECAY, STRETCHED)
+WITHOUT = (FIXED, DECAY)
 WITH = (GWS, "FedLAW", ELEVENTH)
 CONTROLS = (HALF, ONCE)  # folded
 _NOTE = "The last four use labels of the server's own."
@@ -32,32 +31,21 @@ def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
     """Whether all ways gain among the alike, decay as much as the fixed factor does.
 
     A learned factor gains more than a clinic more, and gains with one epoch in a round,
-    as in `quick`; over stretching first, and then shrinking, its gain cannot be told.
-    That gains more than to shrink at once, though for a while it falls behind FedAvg.
+    as in `quick`. For a while it falls behind FedAvg.
     """
     theirs = {**paper["why", "alike"], **paper["images", "alike"]}
     shown = leads(found, WITHOUT + WITH, "alike", theirs, named=False)
     level = replace(_less(found, FIXED, DECAY), within=_NEAR)
-    told = [
-        _less(found, GWS, ELEVENTH),
-        _less(found, STRETCHED, FIXED),
-        _less(found, GWS, STRETCHED),
-    ]
+    more = _less(found, GWS, ELEVENTH)
     over = replace(_less(found, GWS, DECAY), paper=theirs[GWS][0] - theirs[DECAY][0])
     pairs = ((GWS, FIXED), ("FedLAW", GWS), ("FedLAW", ELEVENTH))
     printed = paper["one epoch", "alike"][GWS]
     brief = Row(f"{GWS}, one epoch", quick.gain(GWS, where="alike"), printed)
-    others = [
-        *_controls(found, "alike", theirs),
-        level,
-        *told,
-        over,
-        *(_less(found, *pair) for pair in pairs),
-    ]
+    others = [*_controls(found, "alike", theirs), level, more, over]
+    others += [_less(found, *pair) for pair in pairs]
     shown.append(brief)
-    gained = all(side(row.values) == 1 for row in shown)
-    sides = [side(row.values) for row in told] == [1, 1, 0]
-    holds = gained and level.near and sides and _falls_behind(found, STRETCHED)
+    gained = all(side(row.values) == 1 for row in (*shown, more))
+    holds = gained and level.near and _falls_behind(found, GWS)
     return _facts(shown, others, holds)
 
 
@@ -73,7 +61,6 @@ def uneven(found: Comparison, paper: Paper) -> Facts:
         *controls,
         _less(found, DECAY, FIXED, "uneven"),
         *(_less(found, ELEVENTH, b, "uneven") for b in (GWS, "FedLAW")),
-        *(_less(found, a, STRETCHED, "uneven") for a in (GWS, "FedLAW")),
         *(_less(found, GWS, b, "uneven") for b in (FIXED, "FedLAW")),
     ]
     *rest, last = (side(row.values) == 1 for row in (*controls, *shown))

@@ -1,28 +1,16 @@
 """How long a network becomes under a factor, foretold by what clinics add without."""
 
-from typing import Any
-
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedlab_book import draw
 from fedlab_book.bench import Comparison, side
-from fedlab_book.chapters.shrinking.gains import (
-    COLOURS,
-    FIXED,
-    MILD,
-    PLACES,
-    UNIT,
-    Facts,
-)
-from fedlab_book.figures import PALETTE, canvas, styled
+from fedlab_book.chapters.shrinking.gains import COLOURS, FIXED, MILD, UNIT, Facts
+from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
 _FACTORS = {MILD: 0.97, FIXED: 0.93}
-_EPOCHS = {"five epochs": 5, "one epoch": 1}
 GAMMAS = [round(0.89 + 0.02 * i, 2) for i in range(7)]  # of the knob: to 1.01
-_DASHES = dict(zip(_EPOCHS, ("-", "--"), strict=True))
+_DASHES = {"five epochs": "-", "one epoch": "--"}
 _SHORT = 0.5  # of the first length, below which a network has withered
 _NEAR = 0.75  # of a length, that a crossing may be off
 
@@ -32,19 +20,19 @@ def slope(gamma: float) -> float:
     return (1 - gamma) / gamma
 
 
-def added(runs: Comparison, where: str = "alike") -> tuple[np.ndarray, np.ndarray]:
+def added(runs: Comparison) -> tuple[np.ndarray, np.ndarray]:
     """Under FedAvg, by round: the length, and what the clinics add; means of seeds."""
-    each = (runs.curves("FedAvg", where, what) for what in ("length", "longer"))
+    each = (runs.curves("FedAvg", "alike", what) for what in ("length", "longer"))
     length, longer = (curve.mean(axis=0) for curve in each)
     return length, longer
 
 
-def foretold(runs: Comparison, gamma: float, where: str = "alike") -> float:
+def foretold(runs: Comparison, gamma: float) -> float:
     """The length at which what FedAvg's clinics add falls below a factor's line.
 
     NaN if it does not fall below.
     """
-    length, longer = added(runs, where)
+    length, longer = added(runs)
     above = longer - slope(gamma) * length
     falls = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
     if not len(falls):
@@ -54,82 +42,61 @@ def foretold(runs: Comparison, gamma: float, where: str = "alike") -> float:
     return float(length[k] + part * (length[k + 1] - length[k]))
 
 
-def rests(runs: Comparison, arm: str, where: str = "alike") -> float:
+def rests(runs: Comparison, arm: str) -> float:
     """How long its network is when the last round begins, on average."""
-    return float(runs.curves(arm, where, "length")[:, -1].mean())
+    return float(runs.curves(arm, "alike", "length")[:, -1].mean())
 
 
 @styled
 def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure, str]:
-    """The length by epoch; and what clinics add to it, beside a factor's line."""
-    fig, (left, right) = canvas(520, 400, ncols=2)
-    told = _lengths(left, found, quick)
-    ends = _added(right, found, quick, gamma)
-    for ax in (left, right):
-        ax.grid(axis="y")
-    fig.legend(loc="outside lower center", ncols=2)
+    """What alike clients add to a length, beside what a factor takes away.
+
+    Of five epochs and of one; and where the runs with that factor, if any, ended.
+    """
+    fig, ax = canvas(520, 360)
+    arm = next((a for a, g in _FACTORS.items() if g == gamma), None)
+    blue, colour = PALETTE[COLOURS["FedAvg"]], PALETTE[COLOURS[arm or FIXED]]
+    told = []
+    for (name, dash), runs in zip(_DASHES.items(), (found, quick), strict=True):
+        length, longer = added(runs)
+        ax.plot(length, longer, color=blue, linestyle=dash)
+        top = int(longer.argmax())
+        place = {"xytext": (0, 6), "textcoords": "offset points", "color": blue}
+        ax.annotate(name, (length[top], longer[top]), ha="center", **place)
+        at, words = foretold(runs, gamma), _rest(runs, gamma)
+        ring = {"s": 170, "facecolors": "none", "edgecolors": blue, "zorder": 3}
+        ax.scatter(at, slope(gamma) * at, linewidths=2, **ring)
+        if arm:
+            end = rests(runs, arm)
+            fill = colour if runs is found else "none"
+            spot = {"facecolors": fill, "edgecolors": colour, "zorder": 4}
+            ax.scatter(end, slope(gamma) * end, s=80, marker="X", **spot)
+            words += f"; it ended at {end:.1f}"
+        told.append(f"{name}: {words}")
+    reach = 1.1 * max(rests(found, "FedAvg"), rests(quick, "FedAvg"))
+    line = slope(gamma) * np.array([0, reach])
+    ax.plot([0, reach], line, color=colour, linestyle=":")
+    most = 1.25 * max(added(runs)[1].max() for runs in (found, quick))
+    corner = {"transform": ax.transAxes, "color": INK}
+    ax.text(0.02, 0.97, "above the line: grows", va="top", **corner)
+    ax.text(0.98, 0.03, "below: shrinks", ha="right", **corner)
+    ax.set(xlabel="length of w, ℓ", ylabel="added in a round, s")
+    ax.set(xlim=(0, reach), ylim=(-0.1, most))
+    ax.grid(axis="y")
     alt = (
-        "Left: length of the network's parameters against the epochs trained. At the "
-        f"end, {'; '.join(told)}. Right: what FedAvg's clinics add in a round against "
-        f"the length, and the line on which a factor of {gamma:g} takes as much away. "
-        f"Where the length would come to rest: {ends}."
+        "What FedAvg's clinics add in a round against the network's length, with five "
+        f"epochs and with one, and the line on which a factor of {gamma:g} takes as "
+        f"much away. Where the length would come to rest: {'. '.join(told)}."
     )
     return fig, alt
 
 
-def _lengths(ax: Axes, found: Comparison, quick: Comparison) -> list[str]:
-    """Every length against the epochs, and in words where it ends."""
-    told = []
-    for (name, epochs), runs in zip(_EPOCHS.items(), (found, quick), strict=True):
-        for arm in ("FedAvg", FIXED, *((MILD,) if runs is quick else ())):
-            long = runs.curves(arm, "alike", "length")
-            at = epochs * np.arange(1, long.shape[1] + 1)
-            style: dict[str, Any] = {"color": PALETTE[COLOURS[arm]]}
-            style |= {"linestyle": _DASHES[name], "label": f"{arm}, {name}"}
-            draw.banded(ax, at, long, **style)
-            told.append(f"{arm}, {name}: {long[:, -1].mean():.1f}")
-    ax.set(xlabel="epochs so far", ylabel="length of w", ylim=(0, None))
-    return told
-
-
-def _added(ax: Axes, found: Comparison, quick: Comparison, gamma: float) -> str:
-    """FedAvg's curves, the factor's line, and where they cross, in words as well."""
-    arm = next((a for a, g in _FACTORS.items() if g == gamma), None)
-    colour = PALETTE[COLOURS[arm or FIXED]]
-    curves = {
-        "alike": (found, "alike", PALETTE[COLOURS["FedAvg"]], "-"),
-        "uneven": (found, "uneven", PALETTE["orange"], "-."),
-        "one epoch": (quick, "alike", PALETTE[COLOURS["FedAvg"]], "--"),
-    }
-    told = {}
-    for name, (runs, where, shade, dash) in curves.items():
-        (line,) = ax.plot(*added(runs, where), color=shade, linestyle=dash)
-        if name == "uneven":  # the others are named beside the left picture
-            line.set_label("FedAvg, uneven")
-        told[name] = _rest(runs, gamma, where)
-        at = foretold(runs, gamma, where)
-        ring = {"s": 170, "facecolors": "none", "edgecolors": shade, "zorder": 3}
-        ax.scatter(at, slope(gamma) * at, linewidths=2, **ring)
-        if arm and runs is found:
-            end = rests(found, arm, where)
-            fill = colour if where == "alike" else "none"
-            spot = {"facecolors": fill, "edgecolors": colour, "zorder": 4}
-            ax.scatter(end, slope(gamma) * end, s=80, marker="X", **spot)
-            told[name] += f"; it ended at {end:.1f}"
-    reach = np.array([0, max(rests(found, "FedAvg"), rests(quick, "FedAvg"))])
-    ax.plot(reach, slope(gamma) * reach, color=colour, linestyle=":")
-    most = max(added(runs)[1].max() for runs in (found, quick))
-    ax.set(xlabel="length of w", ylabel="added in a round, s", title=f"γ = {gamma:g}")
-    ax.set(xlim=(0, None), ylim=(-0.05, 1.15 * most))
-    return ". ".join(f"{name}: {words}" for name, words in told.items())
-
-
-def _rest(runs: Comparison, gamma: float, where: str) -> str:
+def _rest(runs: Comparison, gamma: float) -> str:
     """What the curve foretells of a network under that factor."""
-    at = foretold(runs, gamma, where)
+    at = foretold(runs, gamma)
     if np.isfinite(at):
         return f"at {at:.1f}"
-    length, longer = added(runs, where)
+    length, longer = added(runs)
     above = longer[-1] >= slope(gamma) * length[-1]
     return "nowhere, it grows to the end" if above else "nowhere, it withers"
 
@@ -139,24 +106,18 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
 
     The milder one then cannot be told from nothing, and its network grows. And whether
     FedAvg's own rounds foretell it: with five epochs a little more than the length at
-    which each factor's network comes to rest, shorter where clinics are uneven; with
-    one, that under neither factor any of FedAvg's lengths lasts, which is wrong of the
-    milder.
+    which each factor's network comes to rest; with one, that under neither factor any
+    of FedAvg's lengths lasts, which is wrong of the milder.
     """
     rows = [
         Row(f"{FIXED}, {name}", runs.gain(FIXED, where="alike"))
-        for name, runs in zip(_EPOCHS, (found, quick), strict=True)
+        for name, runs in zip(_DASHES, (found, quick), strict=True)
     ]
     rows.append(Row(f"{MILD}, one epoch", quick.gain(MILD, where="alike")))
     short = quick.curves(FIXED, "alike", "length")
     withered = short[:, -1].mean() < _SHORT * short[:, 0].mean()
-    spots = [(arm, where) for arm in _FACTORS for where in PLACES]
-    off = [foretold(found, _FACTORS[a], w) - rests(found, a, w) for a, w in spots]
+    off = [foretold(found, g) - rests(found, arm) for arm, g in _FACTORS.items()]
     near = 0 < min(off) and max(off) < _NEAR
-    shorter = all(
-        side(np.subtract(*(found.curves(a, w, "length")[:, -1] for w in PLACES))) == 1
-        for a in _FACTORS
-    )
     length, longer = added(quick)
     never = all((longer < slope(g) * length).all() for g in _FACTORS.values())
     mild = quick.curves(MILD, "alike", "length")
@@ -166,5 +127,5 @@ def one_epoch(quick: Comparison, found: Comparison) -> Facts:
         f"{quick.scores('FedAvg', 'alike').mean():.1f} %."
     )
     told = [side(row.values) for row in rows] == [1, -1, 0] and withered
-    holds = told and kept and near and shorter and never
+    holds = told and kept and near and never
     return {"rows": rows, "holds": bool(holds), "unit": UNIT, "note": note}

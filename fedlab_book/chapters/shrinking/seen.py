@@ -63,7 +63,8 @@ def learned(now: Round) -> dict[str, float]:
 def shrunk(now: Round) -> dict[str, float]:
     """The two terms, how `sure` the model is left, and what a factor brings at_once.
 
-    Sure is the mean of the largest probability on new samples.
+    Sure is the mean of the largest probability on new samples; `times` the number that
+    multiplies the outputs, if there is one.
 
     At once: by so many points the model is ahead, on new samples, of the clients'
     average without a fixed factor; looked at in every fifth round.
@@ -72,6 +73,8 @@ def shrunk(now: Round) -> dict[str, float]:
     with torch.no_grad():
         out = logits(world.model, tree.take(now.after, 0), world.x_test)
     said["sure"] = float(out.softmax(1).amax(1).mean())
+    if "head.times" in now.after:
+        said["times"] = float(now.after["head.times"][0])
     looks = "gamma" in now.servers[0].metrics and now.number % _EVERY == 0
     if looks and now.scores is not None:
         rows = {n: now.trained.states[n] for n in world.parameters}
