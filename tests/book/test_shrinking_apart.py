@@ -18,6 +18,8 @@ RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and
     ("alike", apart.SURE[MILD]): (1.1, 12.0),
     ("alike", apart.SHORT[FIXED]): (-40.0, 6.0),
     ("alike", apart.SHORT[MILD]): (-12.0, 7.0),
+    ("alike", apart.FITTING[FIXED]): (-8.0, 3.0),
+    ("alike", apart.FITTING[MILD]): (0.1, 5.0),
     ("alike", apart.SMALLER): (0.0, 7.0),
     ("uneven", "FedAvg"): (0.0, 9.0),
     ("uneven", FIXED): (-3.0, 5.0),
@@ -27,15 +29,18 @@ RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and
 
 
 def runs(
-    planted: dict[Any, Any] | None = None, at_once: float = 0.0, bar: float = 0.6
+    planted: dict[Any, Any] | None = None,
+    at_once: float = 0.0,
+    bar: float = 0.6,
+    early: float = 0.0,
 ) -> Comparison:
     return made(
         {
             key: {
-                "accuracy": [0.5 + more / 100] * 3,
-                "length": [5.0, 6.0, long],
-                "sure": [0.1, 0.5, bar if key[1] == apart.SURE[FIXED] else 0.6],
-                "at_once": [at_once] * 3,
+                "accuracy": [*[0.5 + early * more / 100] * 6, *[0.5 + more / 100] * 2],
+                "length": [5.0, *[6.0] * 6, long],
+                "sure": [*[0.5] * 7, bar if key[1] == apart.SURE[FIXED] else 0.6],
+                "at_once": [at_once] * 8,
             }
             for key, (more, long) in (RIGHT | (planted or {})).items()
         }
@@ -46,13 +51,14 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
     said = apart.parts(runs())
     assert said["holds"]
     by_name = {row.name: row for row in said["rows"]}
-    level = by_name[f"{FIXED}, only less sure, minus {FIXED}"]
+    level = by_name[f"only less sure, minus {FIXED}"]
     assert level.values == pytest.approx(0.2) and level.near and not level.aside
-    more = by_name[f"{FIXED}, only less sure, minus {FIXED}, uneven"]
+    more = by_name[f"only less sure, minus {FIXED}, uneven"]
     assert more.values == pytest.approx(-5) and more.aside
-    assert by_name[f"{FIXED}, only shorter"].values == pytest.approx(-40)
-    assert by_name[f"{MILD}, only shorter"].aside
-    beyond = by_name[f"{FIXED}, only less sure, minus smaller steps"]
+    assert by_name["only shorter"].values == pytest.approx(-40)
+    fits = [by_name[name] for name in apart.FITTING.values()]
+    assert [row.aside for row in fits] == [True, False] and fits[1].near
+    beyond = by_name["only less sure, minus smaller steps"]
     assert beyond.values == pytest.approx(2.2) and by_name["smaller steps"].aside
     sure, short = apart.SURE, apart.SHORT
     planted = {
@@ -64,6 +70,8 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         "shorter only loses": {("alike", short[MILD]): (-2.0, 7.0)},
         "smaller steps gain": {("alike", apart.SMALLER): (1.0, 7.0)},
         "smaller steps lose": {("alike", apart.SMALLER): (-1.0, 7.0)},
+        "fitting steps lose": {("alike", apart.FITTING[MILD]): (-1.0, 5.0)},
+        "fitting steps do not": {("alike", apart.FITTING[FIXED]): (0.0, 3.0)},
         "no longer than FedAvg": {("alike", sure[FIXED]): (2.2, 8.0)},
         "not shortened": {("alike", FIXED): (2.0, 9.5)},
         "no loss, uneven": {("uneven", sure[FIXED]): (0.5, 11.0)},
@@ -73,6 +81,7 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         assert not apart.parts(runs(more))["holds"], what
     assert not apart.parts(runs(at_once=1.0))["holds"]
     assert not apart.parts(runs(bar=0.5))["holds"]  # less sure than under the factor
+    assert not apart.parts(runs(early=1.0))["holds"]  # fitting steps lose at once
 
 
 def test_the_guess_that_is_right_is_what_gains_alone():
@@ -94,8 +103,10 @@ def test_the_picture_says_gain_length_and_how_sure():
 def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
     found = runs()
     for history in found.of(apart.SHORT[FIXED], "alike")[1:]:
-        del history.rows[2:]
-        history.rows[1]["length"] = float("inf")
+        del history.rows[7:]
+        for row in history.rows[5:]:
+            row["accuracy"] = 0.1
+        history.rows[6]["length"] = float("inf")
     with warnings.catch_warnings(action="error"):
         assert "only shorter" in drawn(apart.picture(found))
     assert apart.parts(found)["holds"]

@@ -109,20 +109,13 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Besi
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """How many claims are met, of how many we cannot tell, and which go otherwise."""
+    """How many claims are met, undecided, and otherwise."""
     words = table["can we tell?"].tolist()
-    met = [word.startswith("same direction") for word in words]
-    open_ = [word.startswith("undecided") for word in words]
-    told = (
-        f"The paper's claims in our setting: of {len(table)}, {sum(met)} go its way; "
-        f"of {sum(open_)} we cannot tell"
+    met, open_, other = (
+        sum(word.startswith(said) for word in words)
+        for said in ("same direction", "undecided", "opposite")
     )
-    others = [
-        claim.split(" (")[0]
-        for claim, word in zip(table["comparison"], words, strict=True)
-        if word.startswith("opposite")
-    ]
-    if not others:
-        return f"{told}."
-    verb = "goes" if len(others) == 1 else "go"
-    return f"{told}; {len(others)} {verb} otherwise: {'; '.join(others)}."
+    return (
+        "The paper's claims beside ours (other data, networks and steps): "
+        f"{met} go the same way, {open_} are undecided, {other} go the other way."
+    )

@@ -37,9 +37,8 @@ COLOURS = {
     "FedLAW": "green",
 }
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
-    "Far lower: what shrinks in every round has no strength left": "That would be "
-    "so if between two averages the clinics could not make up for it. In five epochs "
-    "they can.",
+    "Far lower: what shrinks in every round has no strength left": "In five epochs "
+    "the clinics add enough to stop the shrinking, at a shorter length.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "That would be so if a "
     "short network trained just as a long one does.",

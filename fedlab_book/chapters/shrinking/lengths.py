@@ -61,12 +61,15 @@ def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure
         length, longer = added(runs)
         ax.plot(length, longer, color=blue, linestyle=dash)
         top = int(longer.argmax())
-        place = {"xytext": (0, 6), "textcoords": "offset points", "color": blue}
-        ax.annotate(name, (length[top], longer[top]), ha="center", **place)
+        place = {"xytext": (8, 4), "textcoords": "offset points", "color": blue}
+        ax.annotate(name, (length[top], longer[top]), **place)
         at, words = foretold(runs, gamma), _rest(runs, gamma)
         ring = {"s": 170, "facecolors": "none", "edgecolors": blue, "zorder": 3}
         ax.scatter(at, slope(gamma) * at, linewidths=2, **ring)
         if arm:
+            way = (runs.curves(arm, "alike", what) for what in ("length", "longer"))
+            path = [curve.mean(axis=0) for curve in way]
+            ax.plot(*path, color=colour, linestyle=dash, linewidth=1)
             end = rests(runs, arm)
             fill = colour if runs is found else "none"
             spot = {"facecolors": fill, "edgecolors": colour, "zorder": 4}

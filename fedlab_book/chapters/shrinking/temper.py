@@ -112,7 +112,7 @@ def closer_to_one(
         "rows": rows,
         "holds": nearer and level and falls,
         "note": f"At the end, length of the averaged step: {told}; balance r: "
-        f"{steady}; the paper's mean: {ratio['r'][0]:g}. The paper: rounds 90 to 110.",
+        f"{steady}; the paper's mean: {ratio['r'][0]:g}.",
         "unit": "γ minus one, differences",
         "digits": 3,
     }
