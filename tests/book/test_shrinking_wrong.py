@@ -38,7 +38,7 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     assert said["holds"] and by_name["FedLAW minus FedDF"].printed == [-0.5]
     assert by_name[f"FedLAW minus {ELEVENTH}"].values == pytest.approx(7)
     assert said["rows"][-1].values == pytest.approx(-2)
-    assert "40.1 %; with right labels, as long, 50.1 %. The paper swaps" in said["note"]
+    assert "40.1 %; with right labels, as long, 50.1 %. In the paper" in said["note"]
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
     rivals += (half(10.0, eleventh=10.0),)
     for planted in (half(0.0), *rivals):
@@ -66,17 +66,18 @@ def test_half_of_ten_are_wrong_and_the_others_run_alone():
 
 def test_claims_stand_beside_the_papers():
     bad = half(10.0)
-    found = ended({"γ = 0.93": 1}, {"γ = 0.93": -2})
+    found = ended({"γ = 0.93": 1, "FedLAW": 1}, {"γ = 0.93": -2})
     brief = ended({LEARNED: 2.0}, {}, last=0.95)
     table = beside.claims(found, bad, brief, PRINTED)
-    printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "+2.5"]
-    printed += ["+3.0", "+5.5", "+0.5", "+3.8", "it does (Figure 2)", "-5.3"]
-    printed += ["it does (Figure 3)", "it is (Figure 10)"]
-    printed += ["it does (Figure 9)", "it does (Figure 2)"]
+    printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "-0.8"]
+    printed += ["+2.5", "+1.2", "+3.0", "+5.5", "+0.5", "+3.8"]
+    printed += ["it does (Figure 2)", "-5.3", "it does (Figure 3)"]
+    printed += ["it is (Figure 10)", "it does (Figure 9)", "it does (Figure 2)"]
     assert table["paper"].tolist() == printed
     same, mixed = "same direction", "same direction (theirs: 1 of 2)"
-    words = [same, mixed, *["undecided"] * 5, same, "opposite", same, same, same]
-    words += ["opposite", same, "undecided", same]
+    none = "undecided"
+    words = [same, mixed, none, none, same, "opposite", none, none, none, same]
+    words += ["opposite", same, same, same, "opposite", same, none, same]
     assert table["can we tell?"].tolist() == words
     ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
     assert table["here"].tolist()[-5:] == ends

@@ -19,9 +19,9 @@ SHORT = {arm: f"{name}only shorter" for arm, name in _NAMED.items()}
 FITTING = {arm: f"{name}, fitting steps" for arm, name in SHORT.items()}
 SMALLER = "smaller steps"  # by as much as a number on the outputs makes gradients
 GUESSES = {  # of which of the two has the gain, and what is told to each
-    "Only shorter: small parameters generalise better": "If it is as sure as "
-    "before, a short network trains like a long one in larger steps.",
-    "Only less sure": "To shorten a network is one way to make it so.",
+    "Only shorter: in a short network each step counts for more": "From round to round "
+    "its steps become larger, and it has nothing to hold them.",
+    "Only less sure": "It needs no larger steps for it.",
     "Neither: it takes both together": "Then each alone would fall behind FedAvg, or "
     "be level.",
 }
@@ -64,9 +64,12 @@ def parts(found: Comparison) -> Facts:
     lost = [_over(found, arm, "uneven") for arm in (SURE[FIXED], FIXED)]
     fits = [_over(found, FITTING[arm], "alike") for arm in arms]
     fits[1] = replace(fits[1], within=_LEVEL)
-    folded = [moment, sure[1], steps, fits[0], lost[1]]
+    less = found.gain(FITTING[FIXED], SHORT[FIXED], "alike")
+    folded = [moment, sure[1], level[1], steps, lost[1]]
     folded.append(_differ(found, FIXED, "uneven"))
-    rows = [sure[0], *level, beyond, *short, fits[1], lost[0]]
+    folded.append(Row(f"{FITTING[FIXED]}, minus {SHORT[FIXED]}", less))
+    both = (row for pair in zip(short, fits, strict=True) for row in pair)
+    rows = [sure[0], level[0], beyond, *both, lost[0]]
     rows += [replace(row, aside=True) for row in folded]
     gained = all(side(row.values) == 1 for row in (*sure, beyond))
     failed = all(side(row.values) == -1 for row in (*short, *lost))
@@ -79,7 +82,7 @@ def parts(found: Comparison) -> Facts:
     ends = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, SURE[FIXED])]
     alike = np.abs(bar[SURE[FIXED]] - bar[FIXED]).max() < _EVEN
     holds = moment.near and side(steps.values) == 0 and same and ends == [-1, 1]
-    fit = fits[1].near and _spoiled(found)
+    fit = fits[1].near and _spoiled(found) and side(less) == 1
     return {
         "rows": rows,
         "holds": bool(holds and fit and alike and gained and failed and ruined),
