@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
-from fedlab_book.bench import Comparison
-from fedlab_book.chapters.shrinking import apart, gains
+import fedlab_core as fl
+from fedlab_book.bench import Bench, Comparison
+from fedlab_book.chapters.shrinking import apart, gains, seen
+from fedlab_core.methods.fedlaw import shrunk
 from tests.figure_cases import NONE, drawn, made
 
 FIXED, MILD = gains.FIXED, gains.MILD
+_STAY = (FIXED, apart.SURE[FIXED])
 RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and length
     ("alike", "FedAvg"): (0.0, 9.0),
     ("alike", FIXED): (2.0, 6.0),
@@ -32,14 +35,15 @@ def runs(
     planted: dict[Any, Any] | None = None,
     at_once: float = 0.0,
     bar: float = 0.6,
-    early: float = 0.0,
+    left: float = 0.4,
 ) -> Comparison:
     return made(
         {
             key: {
-                "accuracy": [*[0.5 + early * more / 100] * 6, *[0.5 + more / 100] * 2],
+                "accuracy": [*[0.5] * 6, *[0.5 + more / 100] * 2],
                 "length": [5.0, *[6.0] * 6, long],
                 "sure": [*[0.5] * 7, bar if key[1] == apart.SURE[FIXED] else 0.6],
+                "left": [0.8, 0.7, *[left if key[1] in _STAY else 0.1] * 6],
                 "at_once": [at_once] * 8,
             }
             for key, (more, long) in (RIGHT | (planted or {})).items()
@@ -55,9 +59,9 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
     assert level.values == pytest.approx(0.2) and level.near and not level.aside
     more = by_name[f"only less sure, minus {FIXED}, uneven"]
     assert more.values == pytest.approx(-5) and more.aside
-    assert by_name["only shorter"].values == pytest.approx(-40)
+    assert by_name["still sure"].values == pytest.approx(-40)
     fits = [by_name[name] for name in apart.FITTING.values()]
-    assert not any(row.aside for row in fits) and fits[1].near
+    assert not any(row.aside for row in fits)
     beyond = by_name["only less sure, minus smaller steps"]
     assert beyond.values == pytest.approx(2.2) and by_name["smaller steps"].aside
     sure, short = apart.SURE, apart.SHORT
@@ -70,9 +74,8 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         "shorter only loses": {("alike", short[MILD]): (-2.0, 7.0)},
         "smaller steps gain": {("alike", apart.SMALLER): (1.0, 7.0)},
         "smaller steps lose": {("alike", apart.SMALLER): (-1.0, 7.0)},
-        "fitting steps lose": {("alike", apart.FITTING[MILD]): (-1.0, 5.0)},
         "fitting steps lose as much": {("alike", apart.FITTING[FIXED]): (-41.0, 3.0)},
-        "fitting steps do not": {("alike", apart.FITTING[FIXED]): (0.0, 3.0)},
+        "nor the mild ones": {("alike", apart.FITTING[MILD]): (-12.0, 3.0)},
         "no longer than FedAvg": {("alike", sure[FIXED]): (2.2, 8.0)},
         "not shortened": {("alike", FIXED): (2.0, 9.5)},
         "no loss, uneven": {("uneven", sure[FIXED]): (0.5, 11.0)},
@@ -82,7 +85,36 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         assert not apart.parts(runs(more))["holds"], what
     assert not apart.parts(runs(at_once=1.0))["holds"]
     assert not apart.parts(runs(bar=0.5))["holds"]  # less sure than under the factor
-    assert not apart.parts(runs(early=1.0))["holds"]  # fitting steps lose at once
+    assert not apart.parts(runs(left=0.1))["holds"]  # as little left as FedAvg's
+
+
+def test_the_mixtures_are_played_beside_the_factors():
+    """As sure as the other run, round by round; and never shortened, or in steps."""
+    bench = Bench(samples=200, tests=60, sizes={"hidden": [8]}, seeds=[5])
+    places = {
+        where: bench.place("dirichlet", clients=3, alpha=alpha)
+        for where, alpha in (("alike", 100.0), ("uneven", 0.5))
+    }
+    plain = fl.fedavg(fl.Training(lr=0.2, epochs=1, batch_size=16))
+    factors = {FIXED: 0.93, MILD: 0.97}
+    first = {arm: shrunk(plain.training, gamma=g) for arm, g in factors.items()}
+    first["FedAvg"] = plain
+    found = bench.compare(places, first, 3, observe=seen.shrunk)
+    made = found | apart.played(bench, found, places, plain, 3)
+
+    def sure(arm: str, where: str) -> list[float]:
+        return [row["sure"] for row in made.of(arm, where)[0].rows]
+
+    for arm in factors:
+        for where in places:
+            assert sure(apart.SURE[arm], where) == pytest.approx(sure(arm, where))
+        for name in (apart.SHORT[arm], apart.FITTING[arm]):
+            assert sure(name, "alike") == pytest.approx(sure("FedAvg", "alike"))
+    ends = {a: made.curves(a, "alike", "length")[0, -1] for a in (FIXED, "FedAvg")}
+    assert ends[FIXED] < ends["FedAvg"]
+    one = made.curves(apart.SURE[FIXED], "alike", "length")[0]
+    assert one[:2] == pytest.approx(made.curves("FedAvg", "alike", "length")[0, :2])
+    assert made.scores(apart.SMALLER, "alike").shape == (1,)
 
 
 def test_the_guess_that_is_right_is_what_gains_alone():
@@ -98,7 +130,7 @@ def test_the_picture_says_gain_length_and_how_sure():
     alt = drawn(apart.picture(runs()))
     assert f"Points over FedAvg: {FIXED} +2.0 ± 0.0" in alt
     assert f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE[FIXED]} 15.0" in alt
-    assert f"FedAvg 0.60, {FIXED} 0.60, {apart.SURE[FIXED]} 0.60" in alt
+    assert f"FedAvg 0.10, {FIXED} 0.40, {apart.SURE[FIXED]} 0.40" in alt
 
 
 def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
@@ -109,7 +141,7 @@ def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
             row["accuracy"] = 0.1
         history.rows[6]["length"] = float("inf")
     with warnings.catch_warnings(action="error"):
-        assert "only shorter" in drawn(apart.picture(found))
+        assert "still sure" in drawn(apart.picture(found))
     assert apart.parts(found)["holds"]
 
 

@@ -22,8 +22,6 @@ from fedlab_core.rounds.worlds import World
 
 Course = Mapping[int, Mapping[int, float]]  # a number by seed and by round, from 1
 
-_FAR, _HALVINGS = 12.0, 24  # of a logarithm that is searched for
-
 
 def by_round(method: Method, factor: Callable[[int], float]) -> Method:
     """The same method, its new model multiplied by `factor(t)` in round t, from 1."""
@@ -87,21 +85,22 @@ def as_sure(method: Method, place: Place, bars: Course, gamma: float = 1.0) -> M
         with torch.no_grad():
             out = logits(world.model, state.model, world.x_test)
         times = state.model["head.times"]
-        found = _times(out / times, bars[seed][before + 1])
+        found = number_for(out / times, bars[seed][before + 1])
         model = {**state.model, "head.times": torch.full_like(times, found)}
         return replace(state, model=model)
 
     return replace(method, server=replace(averaging, step=step))
 
 
-def _times(out: Tensor, bar: float) -> float:
-    """By what outputs have to be multiplied for the tallest bar to be so high."""
-    low, high = -_FAR, _FAR  # of its logarithm
-    for _ in range(_HALVINGS):
+def number_for(outputs: Tensor, bar: float) -> float:
+    """By what to multiply, for the tallest bar to be so high (mean)."""
+    low, high = -12.0, 12.0  # of its logarithm
+    for _ in range(24):
         middle = (low + high) / 2
-        height = float((math.exp(middle) * out).softmax(1).amax(1).mean())
-        low, high = (middle, high) if height < bar else (low, middle)
-    return math.exp((low + high) / 2)
+        bars = (math.exp(middle) * outputs).softmax(1)
+        lower = bars.amax(1).mean() < bar
+        low, high = (middle, high) if lower else (low, middle)
+    return math.exp(middle)
 
 
 def course(found: Comparison, arm: str, where: str, what: str = "sure") -> Course:
