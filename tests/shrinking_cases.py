@@ -34,8 +34,6 @@ PRINTED = {
     ("why", "alike"): {"γ = 0.93": [4.0, 1.0], DECAY: [2.0], LEARNED: [5.0]},
     ("images", "alike"): {"FedLAW": [4.0]},
     ("images", "uneven"): {"FedLAW": [2.5]},
-    ("nearest", "alike"): {"FedLAW": [-0.8]},
-    ("nearest", "uneven"): {"FedLAW": [1.2]},
     ("one epoch", "alike"): {LEARNED: [3.8]},
     ("hand", "uneven"): {"γ = 0.93": [1.5, -2.0]},
     ("wrong", "alike"): {"FedLAW": [5.5], "FedDF": [6.0]},

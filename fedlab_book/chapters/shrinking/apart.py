@@ -104,10 +104,9 @@ def parts(found: Comparison) -> Facts:
         )
         for a in _FACTORS
     ]
-    folded = [moment, sure[1], level[1], steps, lost[1], *saved]
+    folded = [moment, sure[1], level[1], steps, short[1], fits[1], lost[1], *saved]
     folded.append(_differ(found, FIXED, "uneven"))
-    both = (row for pair in zip(short, fits, strict=True) for row in pair)
-    rows = [sure[0], level[0], beyond, *both, lost[0]]
+    rows = [sure[0], level[0], beyond, short[0], fits[0], lost[0]]
     rows += [replace(row, aside=True) for row in folded]
     gained = all(side(row.values) == 1 for row in (*sure, beyond, *saved))
     failed = all(side(row.values) == -1 for row in (*short, *lost))

@@ -67,10 +67,6 @@ def claims(
             found.gain("FedLAW", where=where),
         )
         rows.append(Beside(f"FedLAW beats FedAvg, {where}", theirs, law))
-        near = paper["nearest", where]["FedLAW"]
-        word = "loses to" if near[0] < 0 else "beats"
-        claim = f"FedLAW {word} FedAvg, {where} (there Fashion-MNIST, two layers)"
-        rows.append(Beside(claim, near, law, int(np.sign(near[0]))))
     more = found.gain(GWS, DECAY, "alike")
     rows.append(Beside("GWS beats decay, alike", [why[GWS][0] - why[DECAY][0]], more))
     theirs, law = paper["wrong", "alike"], bad.gain("FedLAW", where=CROWD)

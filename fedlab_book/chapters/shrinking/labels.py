@@ -15,6 +15,7 @@ from fedlab_book.chapters.shrinking.gains import (
     Facts,
     Paper,
     Printed,
+    ahead,
     leads,
 )
 from fedlab_book.findings import Row
@@ -29,7 +30,7 @@ def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
     """Whether all ways gain among the alike, decay as much as the fixed factor does.
 
     A learned factor gains more than a clinic more, and gains with one epoch in a round,
-    as in `quick`.
+    as in `quick`. For a while it falls behind FedAvg.
     """
     theirs = {**paper["why", "alike"], **paper["images", "alike"]}
     shown = leads(found, WITHOUT + WITH, "alike", theirs, named=False)
@@ -43,7 +44,8 @@ def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
     others += [_less(found, *pair) for pair in pairs]
     shown += [brief, _less(found, GWS, FIXED)]
     gained = all(side(row.values) == 1 for row in (*shown[:-1], more))
-    return _facts(shown, others, gained and level.near)
+    holds = gained and level.near and _falls_behind(found, GWS)
+    return _facts(shown, others, holds)
 
 
 def uneven(found: Comparison, paper: Paper) -> Facts:
@@ -77,3 +79,9 @@ def _controls(found: Comparison, where: str, theirs: Printed) -> list[Row]:
 
 def _less(found: Comparison, arm: str, other: str, where: str = "alike") -> Row:
     return Row(f"{arm} minus {other}", found.gain(arm, other, where))
+
+
+def _falls_behind(found: Comparison, arm: str) -> bool:
+    """Whether it is clearly behind FedAvg in its worst round, among the alike."""
+    more = ahead(found, arm, "alike")
+    return side(more[:, more.mean(axis=0).argmin()]) == -1
