@@ -80,14 +80,6 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     )
 
 
-def test_shares_have_to_bring_the_loss_down_and_the_factor_up():
-    half = np.array([0.5, 0.5])
-    path = [(2.0, 1.0, half), (1.8, 1.1, half)]
-    assert search.by_shares(path, [(2.0, 1.0, half), (1.96, 1.05, half)])
-    assert not search.by_shares(path, [(2.0, 1.0, half), (1.9, 1.05, half)])
-    assert not search.by_shares(path, [(2.0, 1.0, half), (1.96, 1.15, half)])
-
-
 def test_what_a_search_ends_with_is_tested_on_new_images():
     """Two networks: all the share to the first, and a factor of two, is twice it."""
     bench = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))

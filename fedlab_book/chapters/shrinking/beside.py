@@ -10,6 +10,8 @@ from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES, Paper
 from fedlab_book.chapters.shrinking.wrong import CROWD
 
+FEWER = "GWS gains more with one epoch than with five (there in as many rounds)"
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -79,9 +81,7 @@ def claims(
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))
     more = brief - found.gain(GWS, where="alike")[: len(brief)]
     says = "it does (Figure 2)"
-    rows.append(
-        Beside("GWS gains more with one epoch than with five", [], more, says=says)
-    )
+    rows.append(Beside(FEWER, [], more, says=says))
     more = _of_factors(found, quick, paper)
     return pd.DataFrame([row.row() for row in (*rows, *more)])
 
@@ -106,16 +106,3 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Besi
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),
     ]
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """How many claims are met, undecided, and otherwise."""
-    words = table["can we tell?"].tolist()
-    met, open_, other = (
-        sum(word.startswith(said) for word in words)
-        for said in ("same direction", "undecided", "opposite")
-    )
-    return (
-        "The paper's claims beside ours (other data, networks and steps): "
-        f"{met} go the same way, {open_} are undecided, {other} go the other way."
-    )

@@ -20,8 +20,6 @@ from fedlab_core.tree import Tree, weighted_sum
 
 Path = Sequence[tuple[float, float, np.ndarray]]
 
-_HARDLY = 0.25  # of another fall
-
 
 @styled
 def one_round(path: Path, alone: Path) -> tuple[Figure, str]:
@@ -58,12 +56,6 @@ def one_round(path: Path, alone: Path) -> tuple[Figure, str]:
         f"{100 * shares[0, most]:.0f} to {100 * shares[-1, most]:.0f} percent."
     )
     return fig, alt
-
-
-def by_shares(path: Path, alone: Path) -> bool:
-    """Whether the loss hardly falls where shares stay, and the factor ends lower."""
-    falls, least = (one[0][0] - one[-1][0] for one in (path, alone))
-    return least < _HARDLY * falls and alone[-1][1] < path[-1][1]
 
 
 def reach(rate: float, steps: int, halve: int) -> float:
