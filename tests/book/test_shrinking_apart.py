@@ -21,8 +21,9 @@ RIGHT: dict[tuple[str, str], tuple[float, float]] = {  # points over FedAvg, and
     ("alike", apart.SURE[MILD]): (1.1, 12.0),
     ("alike", apart.SHORT[FIXED]): (-40.0, 6.0),
     ("alike", apart.SHORT[MILD]): (-12.0, 7.0),
-    ("alike", apart.FITTING[FIXED]): (-8.0, 3.0),
-    ("alike", apart.FITTING[MILD]): (0.1, 5.0),
+    (apart.BARE, "FedAvg"): (0.0, 9.0),
+    (apart.BARE, apart.FITTING[FIXED]): (0.1, 3.0),
+    (apart.BARE, apart.FITTING[MILD]): (-0.1, 5.0),
     ("alike", apart.SMALLER): (0.0, 7.0),
     ("uneven", "FedAvg"): (0.0, 9.0),
     ("uneven", FIXED): (-3.0, 5.0),
@@ -74,8 +75,8 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         "shorter only loses": {("alike", short[MILD]): (-2.0, 7.0)},
         "smaller steps gain": {("alike", apart.SMALLER): (1.0, 7.0)},
         "smaller steps lose": {("alike", apart.SMALLER): (-1.0, 7.0)},
-        "fitting steps lose as much": {("alike", apart.FITTING[FIXED]): (-41.0, 3.0)},
-        "nor the mild ones": {("alike", apart.FITTING[MILD]): (-12.0, 3.0)},
+        "fitting steps lose": {(apart.BARE, apart.FITTING[FIXED]): (-1.0, 3.0)},
+        "fitting steps gain": {(apart.BARE, apart.FITTING[MILD]): (1.0, 5.0)},
         "no longer than FedAvg": {("alike", sure[FIXED]): (2.2, 8.0)},
         "not shortened": {("alike", FIXED): (2.0, 9.5)},
         "no loss, uneven": {("uneven", sure[FIXED]): (0.5, 11.0)},
@@ -108,8 +109,10 @@ def test_the_mixtures_are_played_beside_the_factors():
     for arm in factors:
         for where in places:
             assert sure(apart.SURE[arm], where) == pytest.approx(sure(arm, where))
-        for name in (apart.SHORT[arm], apart.FITTING[arm]):
-            assert sure(name, "alike") == pytest.approx(sure("FedAvg", "alike"))
+        short = sure(apart.SHORT[arm], "alike")
+        assert short == pytest.approx(sure("FedAvg", "alike"))
+        bare = made.curves(apart.FITTING[arm], apart.BARE)
+        assert bare == pytest.approx(made.curves("FedAvg", apart.BARE))
     ends = {a: made.curves(a, "alike", "length")[0, -1] for a in (FIXED, "FedAvg")}
     assert ends[FIXED] < ends["FedAvg"]
     one = made.curves(apart.SURE[FIXED], "alike", "length")[0]

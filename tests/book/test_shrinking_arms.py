@@ -85,6 +85,13 @@ def test_the_server_sets_how_sure_the_network_is():
         after(arms.as_sure(plain, PLACE, bars), 1, PLACE)
 
 
+def test_a_bare_network_has_no_biases():
+    world = arms.bare(PLACE)(7)
+    assert set(world.parameters) < set(PLACE(7).parameters)
+    run = fl.federate(world, fl.fedavg(TRAIN), 1, seed=7, progress=False)
+    assert run.states and not any(n.endswith("bias") for n in run.states)
+
+
 def test_smaller_steps_are_as_small_as_the_mean_numbers():
     courses = {2: {1: 0.5, 2: 0.2}, 4: {2: 0.4, 1: 0.7}}
     method = arms.smaller(fl.fedavg(TRAIN), courses)

@@ -17,11 +17,12 @@ from fedlab_core.client.training import Decay
 from fedlab_core.rounds import Method
 
 MOMENT = f"{FIXED}: after minus before shrinking"
+BARE = "without biases"  # a place like "alike"
 _FACTORS = {FIXED: 0.93, MILD: 0.97}
 _NAMED = {FIXED: "", MILD: f"{MILD}, "}
 SURE = {arm: f"{name}only less sure" for arm, name in _NAMED.items()}
 SHORT = {arm: f"{name}still sure" for arm, name in _NAMED.items()}
-FITTING = {arm: f"{name}, fitting steps" for arm, name in SHORT.items()}
+FITTING = {arm: f"{name}, fitting steps, without biases" for arm, name in SHORT.items()}
 SMALLER = "smaller steps"  # by as much as a number on the outputs makes gradients
 GUESSES = {  # of which of the two has the gain, and what is told to each
     "“Still sure”: a short network is the better one": "Shortened, and still sure, it "
@@ -48,7 +49,8 @@ def played(
 ) -> Comparison:
     """The mixtures and the controls, beside the runs of the factors and of FedAvg.
 
-    Where clients are uneven it is what is only less sure alone.
+    Where clients are uneven it is what is only less sure alone. Steps that fit are
+    those of a network without biases, as is the FedAvg beside them.
     """
     made = Comparison({}, found.last)
     for where, place in places.items():
@@ -60,14 +62,24 @@ def played(
         if where == "alike":
             free = arms.course(found, "FedAvg", where)
             for arm, gamma in _FACTORS.items():
-                steps = replace(plain.training, schedule=Decay(gamma**2))
-                fitting = replace(plain, training=steps)
                 ways[SHORT[arm]] = arms.as_sure(plain, louder, free, gamma)
-                ways[FITTING[arm]] = arms.as_sure(fitting, louder, free, gamma)
         made |= bench.compare({where: louder}, ways, rounds, observe=seen.shrunk)
     numbers = arms.course(made, SURE[FIXED], "alike", "times")
     smaller = {SMALLER: arms.smaller(plain, numbers)}
-    return made | bench.compare({"alike": places["alike"]}, smaller, rounds)
+    made |= bench.compare({"alike": places["alike"]}, smaller, rounds)
+    return made | _fitting(bench, places["alike"], plain, rounds)
+
+
+def _fitting(bench: Bench, place: Place, plain: Method, rounds: int) -> Comparison:
+    """FedAvg without biases, and what is shortened and still sure, in fitting steps."""
+    there = {BARE: arms.bare(arms.amplified(place))}
+    made = bench.compare(there, {"FedAvg": plain}, rounds, observe=seen.shrunk)
+    free, ways = arms.course(made, "FedAvg", BARE), {}
+    for arm, gamma in _FACTORS.items():
+        steps = replace(plain.training, schedule=Decay(gamma**2))
+        fitting = replace(plain, training=steps)
+        ways[FITTING[arm]] = arms.as_sure(fitting, there[BARE], free, gamma)
+    return made | bench.compare(there, ways, rounds)
 
 
 def right(found: Comparison) -> str:
@@ -84,9 +96,9 @@ def parts(found: Comparison) -> Facts:
     That is where clients are alike, and less sure means: as sure as under the factor.
     The gains differ from those of the factor by less than can be told, or than a point.
     At the moment of shrinking nothing changes; smaller steps show no gain, and gain
-    less. In fitting steps what is shortened alone loses less. What is only less sure
-    ends longer than FedAvg's, and the factor's shorter; both leave more to learn. Where
-    clients are uneven it loses, as the factor does.
+    less. In fitting steps, without biases, nothing is gained or lost. What is only less
+    sure ends longer than FedAvg's, and the factor's shorter; both leave more to learn.
+    Where clients are uneven it loses, as the factor does.
     """
     at_once = found.ends(FIXED, "alike", "at_once")
     moment = Row(MOMENT, at_once, within=_NOTHING)
@@ -97,20 +109,18 @@ def parts(found: Comparison) -> Facts:
     beyond = found.gain(SURE[FIXED], SMALLER, "alike")
     beyond = Row(f"{SURE[FIXED]}, minus {SMALLER}", beyond)
     lost = [_over(found, arm, "uneven") for arm in (SURE[FIXED], FIXED)]
-    fits = [_over(found, FITTING[arm], "alike") for arm in _FACTORS]
-    saved = [
-        Row(
-            f"{FITTING[a]}, minus {SHORT[a]}", found.gain(FITTING[a], SHORT[a], "alike")
-        )
-        for a in _FACTORS
+    fits = [
+        Row(FITTING[arm], found.gain(FITTING[arm], where=BARE), within=_NOTHING)
+        for arm in _FACTORS
     ]
-    folded = [moment, sure[1], level[1], steps, short[1], fits[1], lost[1], *saved]
+    folded = [moment, sure[1], level[1], steps, short[1], fits[1], lost[1]]
     folded.append(_differ(found, FIXED, "uneven"))
     rows = [sure[0], level[0], beyond, short[0], fits[0], lost[0]]
     rows += [replace(row, aside=True) for row in folded]
-    gained = all(side(row.values) == 1 for row in (*sure, beyond, *saved))
+    gained = all(side(row.values) == 1 for row in (*sure, beyond))
     failed = all(side(row.values) == -1 for row in (*short, *lost))
     ruined = max(float(np.mean(row.values)) for row in short) < _RUIN
+    equal = all(row.near for row in fits)
     same = all(row.near or side(row.values) == 0 for row in level)
     long, bar, left = (
         {arm: found.curves(arm, "alike", what)[:, -1] for arm in _STAY}
@@ -125,7 +135,7 @@ def parts(found: Comparison) -> Facts:
     holds = moment.near and side(steps.values) == 0 and same and ends == [-1, 1, 1, 1]
     return {
         "rows": rows,
-        "holds": bool(holds and alike and gained and failed and ruined),
+        "holds": bool(holds and alike and equal and gained and failed and ruined),
         "unit": "points",
         "note": "If not said, .93, and over FedAvg.",
     }

@@ -58,14 +58,12 @@ class Amplified(nn.Linear):
 
 def amplified(place: Place) -> Place:
     """The same federation, the network's last layer `Amplified`, at first by one."""
+    return _changed(place, _amplified)
 
-    @cache
-    def world(seed: int) -> World:
-        old = place(seed)
-        model = _amplified(copy.deepcopy(old.model)).eval()
-        return replace(old, model=model, make=partial(_made, old.make))
 
-    return world
+def bare(place: Place) -> Place:
+    """The same federation, its network without biases."""
+    return _changed(place, _bare)
 
 
 def as_sure(method: Method, place: Place, bars: Course, gamma: float = 1.0) -> Method:
@@ -159,10 +157,31 @@ def _scaled(state: ServerState, now: Gathered, by: float) -> ServerState:
     return replace(state, model={**state.model, **parameters})
 
 
-def _made(make: Callable[[], nn.Module]) -> nn.Module:
-    return _amplified(made_by(make))
+def _changed(place: Place, change: Callable[[nn.Module], nn.Module]) -> Place:
+    """The same federation, its network changed."""
+
+    @cache
+    def world(seed: int) -> World:
+        old = place(seed)
+        model = change(copy.deepcopy(old.model)).eval()
+        return replace(old, model=model, make=partial(_made, old.make, change))
+
+    return world
+
+
+def _made(
+    make: Callable[[], nn.Module], change: Callable[[nn.Module], nn.Module]
+) -> nn.Module:
+    return change(made_by(make))
 
 
 def _amplified(model: nn.Module) -> nn.Module:
     model.head = Amplified(cast(nn.Linear, model.head))
+    return model
+
+
+def _bare(model: nn.Module) -> nn.Module:
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            layer.register_parameter("bias", None)
     return model

@@ -11,7 +11,6 @@ from fedlab_book.chapters.shrinking.gains import (
     GWS,
     HALF,
     ONCE,
-    UNIT,
     Facts,
     Paper,
     Printed,
@@ -68,7 +67,7 @@ def uneven(found: Comparison, paper: Paper) -> Facts:
 
 def _facts(shown: Sequence[Row], others: Sequence[Row], holds: bool) -> Facts:
     rows = [*shown, *(replace(row, aside=True) for row in others)]
-    how = {"unit": UNIT, "folded": "points"}
+    how = {"unit": "points, if not said over FedAvg"}
     return {"rows": rows, "holds": bool(holds), **how}
 
 
