@@ -81,7 +81,7 @@ def test_the_server_sets_how_sure_the_network_is():
         assert all(torch.equal(ends[0][n], gamma * v) for n, v in first.items())
         numbers = [float(state["head.times"]) for state in ends]
         assert numbers[0] < numbers[1] < numbers[2]
-    with pytest.raises(ValueError, match="FedAvg: the network's outputs are not"):
+    with pytest.raises(ValueError, match="FedAvg: the network has no head.times"):
         after(arms.as_sure(plain, PLACE, bars), 1, PLACE)
 
 

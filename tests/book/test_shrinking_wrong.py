@@ -77,7 +77,8 @@ def test_claims_stand_beside_the_papers():
     same, mixed = "same direction", "same direction (theirs: 1 of 2)"
     none = "undecided"
     words = [same, mixed, none, none, same, none, none, same]
-    words += ["opposite", same, same, same, "opposite", same, none, same]
+    words += ["opposite (another setting)", same, same, same]
+    words += ["opposite (another setting)", same, none, same]
     assert table["can we tell?"].tolist() == words
     ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
     assert table["here"].tolist()[-5:] == ends

@@ -19,18 +19,32 @@ from fedlab_core.metrics import logits
 from fedlab_core.models import made_by
 from fedlab_core.rounds import Gathered, Method, ServerState
 from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree, scale
 
 Course = Mapping[int, Mapping[int, float]]  # a number by seed and by round, from 1
+NUMBER = "head.times"  # by which `amplified` outputs are multiplied
+
+
+def sending(method: Method, change: Callable[[Tree, int, int], Tree]) -> Method:
+    """The same method; its server sends what `change` makes of its new parameters.
+
+    `change` is told the seed and the round, from 1. What it leaves out stays.
+    """
+    averaging = method.server
+
+    def step(now: Gathered) -> ServerState:
+        state, (seed, before, *_) = averaging.step(now), now.key
+        new = change({n: state.model[n] for n in now.view.parameters}, seed, before + 1)
+        other = ", ".join(new.keys() - state.model.keys())
+        require(not other, f"{method.name}: the network has no {other}")
+        return replace(state, model={**state.model, **new})
+
+    return replace(method, server=replace(averaging, step=step))
 
 
 def by_round(method: Method, factor: Callable[[int], float]) -> Method:
     """The same method, its new model multiplied by `factor(t)` in round t, from 1."""
-    averaging = method.server
-
-    def step(now: Gathered) -> ServerState:
-        return _scaled(averaging.step(now), now, factor(now.key[1] + 1))
-
-    return replace(method, server=replace(averaging, step=step))
+    return sending(method, lambda w, seed, t: scale(w, factor(t)))
 
 
 def controls(method: Method) -> dict[str, Method]:
@@ -66,32 +80,20 @@ def bare(place: Place) -> Place:
     return _changed(place, _bare)
 
 
-def as_sure(method: Method, place: Place, bars: Course, gamma: float = 1.0) -> Method:
-    """The same method; its server then sets how sure the network is, by `bars`.
+def as_sure(plain: Method, place: Place, bars: Course, gamma: float = 1) -> Method:
+    """Its server sets tau: as sure as `bars` has it, by seed and round t."""
 
-    It multiplies all parameters by `gamma`, and sets the number that multiplies the
-    outputs, so that the mean of the tallest bar on new samples is that of the seed and
-    the round. It is for networks of `amplified`.
-    """
-    averaging = method.server
+    def sent(w: Tree, seed: int, t: int) -> Tree:
+        w = scale(w, gamma)
+        outputs = logits(place(seed).model, w, place(seed).x_test)
+        tau = number_for(outputs, bars[seed][t])
+        return {**w, NUMBER: outputs.new_tensor(tau)}
 
-    def step(now: Gathered) -> ServerState:
-        state, (seed, before, *_) = averaging.step(now), now.key
-        known = "head.times" in state.model
-        require(known, f"{method.name}: the network's outputs are not amplified")
-        state, world = _scaled(state, now, gamma), place(seed)
-        with torch.no_grad():
-            out = logits(world.model, state.model, world.x_test)
-        times = state.model["head.times"]
-        found = number_for(out / times, bars[seed][before + 1])
-        model = {**state.model, "head.times": torch.full_like(times, found)}
-        return replace(state, model=model)
-
-    return replace(method, server=replace(averaging, step=step))
+    return sending(plain, sent)
 
 
 def number_for(outputs: Tensor, bar: float) -> float:
-    """By what to multiply, for the tallest bar to be so high (mean)."""
+    """The tau that makes the tallest bar so high, on average."""
     low, high = -12.0, 12.0  # of its logarithm
     for _ in range(24):
         middle = (low + high) / 2
@@ -149,12 +151,6 @@ def joined(place: Place) -> Place:
         )
 
     return world
-
-
-def _scaled(state: ServerState, now: Gathered, by: float) -> ServerState:
-    """The same state, the parameters of its model multiplied."""
-    parameters = {n: by * state.model[n] for n in now.view.parameters}
-    return replace(state, model={**state.model, **parameters})
 
 
 def _changed(place: Place, change: Callable[[nn.Module], nn.Module]) -> Place:

@@ -11,6 +11,7 @@ from fedlab_book.chapters.shrinking.gains import (
     GWS,
     HALF,
     ONCE,
+    UNIT,
     Facts,
     Paper,
     Printed,
@@ -36,13 +37,13 @@ def alike(found: Comparison, quick: Comparison, paper: Paper) -> Facts:
     level = replace(_less(found, FIXED, DECAY), within=_NEAR)
     more = _less(found, GWS, ELEVENTH)
     over = replace(_less(found, GWS, DECAY), paper=theirs[GWS][0] - theirs[DECAY][0])
-    pairs = (("FedLAW", GWS), ("FedLAW", ELEVENTH))
+    pairs = ((GWS, FIXED), ("FedLAW", GWS), ("FedLAW", ELEVENTH))
     printed = paper["one epoch", "alike"][GWS]
     brief = Row(f"{GWS}, one epoch", quick.gain(GWS, where="alike"), printed)
     others = [*_controls(found, "alike", theirs), level, more, over]
     others += [_less(found, *pair) for pair in pairs]
-    shown += [brief, _less(found, GWS, FIXED)]
-    gained = all(side(row.values) == 1 for row in (*shown[:-1], more))
+    shown.append(brief)
+    gained = all(side(row.values) == 1 for row in (*shown, more))
     holds = gained and level.near and _falls_behind(found, GWS)
     return _facts(shown, others, holds)
 
@@ -67,7 +68,7 @@ def uneven(found: Comparison, paper: Paper) -> Facts:
 
 def _facts(shown: Sequence[Row], others: Sequence[Row], holds: bool) -> Facts:
     rows = [*shown, *(replace(row, aside=True) for row in others)]
-    how = {"unit": "points, if not said over FedAvg"}
+    how = {"unit": UNIT, "folded": "points"}
     return {"rows": rows, "holds": bool(holds), **how}
 
 

@@ -63,9 +63,8 @@ def learned(now: Round) -> dict[str, float]:
 def shrunk(now: Round) -> dict[str, float]:
     """The two terms, how `sure` the model is left, and what a factor brings at_once.
 
-    Sure is the mean of the largest probability on new samples; `left` what the right
-    label's lacks, on the clients' own; `times` the number that multiplies the outputs,
-    if there is one.
+    Sure is the mean of the largest probability on new samples; `times` the number that
+    multiplies the outputs, if there is one.
 
     At once: by so many points the model is ahead, on new samples, of the clients'
     average without a fixed factor; looked at in every fifth round.
@@ -74,9 +73,7 @@ def shrunk(now: Round) -> dict[str, float]:
     with torch.no_grad():
         state = tree.take(now.after, 0)
         out = logits(world.model, state, world.x_test).softmax(1)
-        known = logits(world.model, state, world.x).softmax(1)
     said["sure"] = float(out.amax(1).mean())
-    said["left"] = 1 - float(known.gather(1, world.y[:, None]).mean())
     if "head.times" in now.after:
         said["times"] = float(now.after["head.times"][0])
     looks = "gamma" in now.servers[0].metrics and now.number % _EVERY == 0

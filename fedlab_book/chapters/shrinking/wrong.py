@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from fedlab_book.bench import Bench, Comparison, Place, side
-from fedlab_book.chapters.shrinking.gains import ELEVENTH, Facts, Printed
+from fedlab_book.chapters.shrinking.gains import ELEVENTH, UNIT, Facts, Printed
 from fedlab_book.findings import Row
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.history import Round
@@ -59,10 +59,10 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     theirs = {arm: gains[0] for arm, gains in paper.items()}
     gain = {arm: found.gain(arm, where=CROWD) for arm in arms}
     alone = found.scores("FedAvg", ALONE) - found.scores("FedAvg", CROWD)
-    rows = [Row(f"{a} over FedAvg", v, theirs.get(a)) for a, v in gain.items()]
+    rows = [Row(a, v, theirs.get(a)) for a, v in gain.items()]
     less = theirs["FedLAW"] - theirs["FedDF"]
     rows += [
-        Row(f"{ALONE} over FedAvg", alone),
+        Row(ALONE, alone),
         Row("FedLAW minus GWS", gain["FedLAW"] - gain["GWS"], aside=True),
         Row("FedLAW minus FedDF", gain["FedLAW"] - gain["FedDF"], less, aside=True),
         Row(f"FedLAW minus {ELEVENTH}", gain["FedLAW"] - gain[ELEVENTH], aside=True),
@@ -74,4 +74,5 @@ def rescued(found: Comparison, paper: Printed, clean: Comparison) -> Facts:
     seen = 100 * clean.curves("FedAvg", "alike")[:, end - found.last : end].mean()
     note = f"FedAvg itself: {level:.1f} %; with right labels, as long, {seen:.1f} %. "
     note += "In the paper, with a thousand images, FedDF is as good as FedLAW."
-    return {"rows": rows, "holds": ahead == [1, 1, 1, 1, -1], "note": note}
+    how = {"unit": UNIT, "folded": "points", "note": note}
+    return {"rows": rows, "holds": ahead == [1, 1, 1, 1, -1], **how}
