@@ -136,10 +136,12 @@ def arranged(name: str, *those: nodes.container) -> list[Any]:
 
 
 def test_a_fold_says_that_it_hides_a_solution():
-    plain, solution = arranged("notebooks/01", cell(), cell("tag_solution"))
+    those = (cell(), cell("tag_solution"), cell("tag_runs"))
+    plain, solution, runs = arranged("notebooks/01", *those)
     assert plain["prompt_show"] == "Show {type}"
     assert solution["prompt_show"] == "Show the solution"
     assert solution["prompt_hide"] == "Hide the solution"
+    assert runs["prompt_show"] == "Show how this is run"
 
 
 def test_a_page_of_the_ledger_shows_its_tables_and_no_code():

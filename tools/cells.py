@@ -1,6 +1,7 @@
 """What a page shows of a notebook's cells, beyond what their tags say.
 
-A solution is folded under its name. The ledger's pages are tables: the calls that made
+A solution is folded under its name, and so are runs that a text has told. The ledger's
+pages are tables: the calls that made
 them say nothing to who reads them, and are in the notebook.
 """
 
@@ -8,7 +9,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 TABLES_ONLY = "ledger"  # what the names of such pages begin with
-_SOLUTION, _PARAMETERS = "tag_solution", "tag_parameters"
+_PARAMETERS = "tag_parameters"
+_NAMED = {"tag_solution": "the solution", "tag_runs": "how this is run"}
 
 
 def shows_code(page: str) -> bool:
@@ -20,9 +22,10 @@ def arrange(doctree: nodes.document, page: str) -> None:
     code = (e for e in doctree.findall(nodes.Element) if _element(e) == "cell_code")
     for cell in list(code):
         classes = cell.attributes["classes"]
-        if _SOLUTION in classes:
-            cell["prompt_show"] = "Show the solution"
-            cell["prompt_hide"] = "Hide the solution"
+        named = next((_NAMED[c] for c in classes if c in _NAMED), "")
+        if named:
+            cell["prompt_show"] = f"Show {named}"
+            cell["prompt_hide"] = f"Hide {named}"
         elif not shows_code(page):
             _without_code(cell)
 

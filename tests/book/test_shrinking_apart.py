@@ -34,7 +34,8 @@ def runs(
     planted: dict[Any, Any] | None = None,
     at_once: float = 0.0,
     bar: float = 0.6,
-    step: float = 0.04,
+    known: float = 0.9,
+    uneven: float = 0.6,
 ) -> Comparison:
     return made(
         {
@@ -42,10 +43,12 @@ def runs(
                 "accuracy": [*[0.5] * 6, *[0.5 + more / 100] * 2],
                 "length": [5.0, *[6.0] * 6, long],
                 "sure": [*[0.5] * 7, bar if key[1] == apart.SURE else 0.6],
-                "step": [0.2, 0.2, *[step if key[1] in _STAY else 0.01] * 6],
+                "known": [(known if key[0] == "alike" else uneven) if less else 0.95]
+                * 8,
                 "at_once": [at_once] * 8,
             }
             for key, (more, long) in (RIGHT | (planted or {})).items()
+            for less in [key[1] in _STAY]
         }
     )
 
@@ -74,7 +77,6 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
         assert not apart.parts(runs(more))["holds"], what
     assert not apart.parts(runs(at_once=1.0))["holds"]
     assert not apart.parts(runs(bar=0.5))["holds"]  # less sure than under the factor
-    assert not apart.parts(runs(step=0.001))["holds"]  # as it fades in FedAvg
 
 
 def test_neither_steps_nor_a_length_may_explain_it():
@@ -96,6 +98,17 @@ def test_neither_steps_nor_a_length_may_explain_it():
     }
     for what, more in planted.items():
         assert not apart.doubts(runs(more))["holds"], what
+
+
+def test_less_sure_gets_fewer_own_images_right_and_fewest_where_uneven():
+    said = apart.own_images(runs())
+    assert said["holds"]
+    by_name = {row.name: row.values for row in said["rows"]}
+    assert by_name[f"{FIXED}, alike"] == pytest.approx(-5)
+    assert by_name[f"{apart.SURE}, uneven"] == pytest.approx(-35)
+    assert said["note"] == "FedAvg itself: 95 % (alike), 95 % (uneven)."
+    for planted in (runs(known=0.96), runs(uneven=0.92)):
+        assert not apart.own_images(planted)["holds"]
 
 
 def test_as_sure_as_another_run_and_in_fitting_steps_as_fedavg():
@@ -144,7 +157,8 @@ def test_the_picture_says_gain_length_and_how_sure():
     alt = drawn(apart.picture(runs()))
     assert f"Points over FedAvg: {FIXED} +2.0 ± 0.0" in alt
     assert f"FedAvg 9.0, {FIXED} 6.0, {apart.SURE} 15.0" in alt
-    assert f"FedAvg 0.09, {FIXED} 0.24, {apart.SURE} 0.60" in alt
+    assert f"FedAvg 0.60, {FIXED} 0.60, {apart.SURE} 0.60" in alt
+    assert f"FedAvg 0.95, {FIXED} 0.90, {apart.SURE} 0.90" in alt
 
 
 def test_a_run_that_diverged_is_drawn_as_far_as_it_came():

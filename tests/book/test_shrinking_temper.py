@@ -120,6 +120,7 @@ def test_the_two_terms_of_a_round_and_its_moment_are_seen():
         mean = torch.cat([v.flatten() for v in plain.values()])
         assert row["longer"] == pytest.approx(float(mean.norm()) - length, abs=1e-4)
         assert row["pull"] == pytest.approx(1 - gamma)
+        assert row["known"] == pytest.approx(seen.right(world, model, world.x, world.y))
         assert row["length"] == pytest.approx(length)
         own, whole = (
             torch.func.functional_call(world.model, w, (world.x_test,)).argmax(1)

@@ -5,10 +5,10 @@ import pytest
 
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.shrinking import beside, wrong
-from tests.figure_cases import SEEDS, made
+from tests.figure_cases import SEEDS, drawn, made
 from tests.shrinking_cases import ELEVENTH, LEARNED, PRINTED, ended
 
-WHO = [np.array([False, True])] * SEEDS
+WHO = [np.array([False, False, True])] * SEEDS
 
 
 def half(
@@ -45,6 +45,48 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
         assert not wrong.rescued(planted, paper, clean)["holds"]
 
 
+def searched(
+    ten: float = 0.19, long: float = 0.04, other: float = 0.0, gain: float = 1.0
+) -> Comparison:
+    """Three clients, the last wrong: what it keeps each way, and what another has."""
+    runs = ((wrong.TEN, ten, 0.0), (wrong.LONG, long, gain))
+    return made(
+        {
+            (wrong.CROWD, way): {
+                "accuracy": [0.35 + more / 100],
+                "shares": [np.array([1 - kept - other, other, kept])],
+            }
+            for way, kept, more in runs
+        }
+    )
+
+
+def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
+    said = wrong.stopped_short(searched(), WHO, 17.0)
+    assert said["holds"]
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 4 - 19, 1])
+    assert said["note"].startswith("After 800 steps the wrong half keeps 4.0 ± 0.0 %")
+    assert "between 0 and 96 %" in said["note"]
+    planted = (
+        searched(ten=0.3),
+        searched(long=0.15),
+        searched(other=0.1),  # nobody who is right has nearly nothing
+        searched(gain=0.0),
+    )
+    for k, one in enumerate(planted):
+        assert not wrong.stopped_short(one, WHO, 17.0)["holds"], k
+    alt = drawn(wrong.both_ways(searched(), WHO, 17.0))
+    told = "ten steps: the wrong half holds 19.0 percent together, single clinics 19 to"
+    assert told in alt and "right labels 0 to 96" in alt and "half 17.0" in alt
+
+
+def test_the_guess_that_is_right_is_whose_shares_fell():
+    only, both, nobody = wrong.GUESSES
+    assert wrong.fell(searched(), WHO) == both
+    assert wrong.fell(searched(other=0.1), WHO) == only
+    assert wrong.fell(searched(long=0.2), WHO) == nobody
+
+
 def test_without_the_wrong_ones_the_others_hold_what_they_held():
     bench = Bench(samples=200, tests=60)
     how = {"clients": 4, "alpha": 100, "corrupt": 0.5, "how": "permute"}
@@ -65,19 +107,17 @@ def test_half_of_ten_are_wrong_and_the_others_run_alone():
 
 
 def test_claims_stand_beside_the_papers():
-    bad = half(10.0)
     found = ended({"γ = 0.93": 1, "FedLAW": 1}, {"γ = 0.93": -2})
     brief = ended({LEARNED: 2.0}, {}, last=0.95)
-    table = beside.claims(found, bad, brief, PRINTED)
+    table = beside.claims(found, brief, PRINTED)
     printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "+2.5"]
-    printed += ["+3.0", "+5.5", "+0.5", "+3.8"]
+    printed += ["+3.0", "+3.8"]
     printed += ["it does (Figure 2)", "-5.3", "it does (Figure 3)"]
     printed += ["it is (Figure 10)", "it does (Figure 9)", "it does (Figure 2)"]
     assert table["paper"].tolist() == printed
     same, mixed = "same direction", "same direction (theirs: 1 of 2)"
     none = "undecided"
-    words = [same, mixed, none, none, same, none, none, same]
-    words += ["opposite (another setting)", same, same, same]
+    words = [same, mixed, none, none, same, none, none, same, same, same]
     words += ["opposite (another setting)", same, none, same]
     assert table["can we tell?"].tolist() == words
     ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]

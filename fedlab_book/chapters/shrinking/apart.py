@@ -1,6 +1,5 @@
 """What a factor leaves, taken apart: a shorter network, or one that is less sure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 
 from fedlab_book import draw
 from fedlab_book.bench import Comparison, pm, side
-from fedlab_book.chapters.shrinking.gains import COLOURS, FIXED, Facts
+from fedlab_book.chapters.shrinking.gains import COLOURS, FIXED, PLACES, Facts
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 
@@ -21,10 +20,10 @@ FITTING = f"{SHORT}, in fitting steps"
 SMALLER = "smaller steps"  # by as much as a number on the outputs makes gradients
 GUESSES = {  # of which of the two has the gain, and what is told to each
     "“Still sure”: a short network is the better one": "Shortened, and still sure, it "
-    "is ruined.",
+    "is ruined; “only less sure” gains.",
     "“Only less sure”": "It need not be short.",
     "Neither: it takes both together": "Then each alone would fall behind FedAvg, or "
-    "be level.",
+    "be level; “only less sure” gains alone.",
 }
 _NOTHING, _ABOUT = 0.2, 1.0  # points that count as nothing, and as about as much
 _PLACES = {"alike": "", "uneven": ", uneven", BARE: f", {BARE}"}
@@ -32,7 +31,7 @@ _RUIN = -5.0  # points, and below
 _EVEN = 0.01  # of a bar, by which two are as sure
 _LOOKS = {"FedAvg": "-", FIXED: "-", SURE: "--", SHORT: ":"}
 _STAY = [arm for arm in _LOOKS if arm != SHORT]  # which do not diverge
-_FRAMES = ((-8, 4), (0, 16), (0, 2))  # what is ruined leaves them
+_FRAMES = ((-8, 4), (0, 16), (0, 104), (0, 104))  # what is ruined leaves them
 _NOTE = "Over FedAvg, unless it says minus."
 
 
@@ -50,8 +49,8 @@ def parts(found: Comparison) -> Facts:
     That is where clients are alike, and less sure means: as sure as under the factor.
     The gain differs from that of the factor by less than can be told, or than a point.
     At the moment of shrinking nothing changes. What is only less sure ends longer than
-    FedAvg's, and the factor's shorter; both end with longer steps. Where clients are
-    uneven it loses, as the factor does.
+    FedAvg's, and the factor's shorter. Where clients are uneven it loses, as the factor
+    does.
     """
     at_once = found.ends(FIXED, "alike", "at_once")
     moment = Row(MOMENT, at_once, within=_NOTHING)
@@ -65,15 +64,12 @@ def parts(found: Comparison) -> Facts:
     same = level.near or side(level.values) == 0
     bar = {a: found.curves(a, "alike", "sure")[:, -1] for a in (SURE, FIXED)}
     alike = np.abs(bar[SURE] - bar[FIXED]).max() < _EVEN
-    ends = [
-        side(end[arm] - end["FedAvg"])
-        for end in (_last(found, "length"), _last(found, "step"))
-        for arm in (FIXED, SURE)
-    ]
+    long = {a: found.curves(a, "alike", "length")[:, -1] for a in _STAY}
+    ends = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, SURE)]
     holds = side(sure.values) == 1 and failed and _ruined(short) and same
     return {
         "rows": rows,
-        "holds": bool(holds and moment.near and alike and ends == [-1, 1, 1, 1]),
+        "holds": bool(holds and moment.near and alike and ends == [-1, 1]),
         "unit": "points",
         "note": _NOTE,
     }
@@ -98,6 +94,31 @@ def doubts(found: Comparison) -> Facts:
     }
 
 
+def own_images(found: Comparison) -> Facts:
+    """Whether less sure networks get fewer of the clients' own samples right.
+
+    And fewer still where clients are uneven.
+    """
+    known = {(w, a): _end(found, a, w, "known") for w in PLACES for a in (FIXED, SURE)}
+    words = ("more", "less")
+    rows = [Row(f"{a}, {w}", v, words=words) for (w, a), v in known.items()]
+    more = [known["uneven", a] - known["alike", a] for a in (FIXED, SURE)]
+    level = ", ".join(
+        f"{100 * found.ends('FedAvg', w, 'known').mean():.0f} % ({w})" for w in PLACES
+    )
+    return {
+        "rows": rows,
+        "holds": all(side(v) == -1 for v in (*known.values(), *more)),
+        "unit": "points of own images",
+        "note": f"FedAvg itself: {level}.",
+    }
+
+
+def _end(found: Comparison, arm: str, where: str, what: str) -> np.ndarray:
+    ours, theirs = (found.ends(a, where, what) for a in (arm, "FedAvg"))
+    return 100 * (ours - theirs)
+
+
 def _ruined(row: Row) -> bool:
     return float(np.mean(row.values)) < _RUIN
 
@@ -113,28 +134,29 @@ def _differ(found: Comparison, where: str) -> Row:
 
 @styled
 def picture(found: Comparison) -> tuple[Figure, str]:
-    """By round, clients alike: points over FedAvg; length, of network and of step."""
-    fig, places = canvas(520, 440, nrows=2, ncols=2)
-    *axes, last = places.flat
+    """By round, clients alike: points over FedAvg, length, how sure, what it knows."""
+    fig, places = canvas(520, 470, nrows=2, ncols=2)
+    axes = places.flat
     for arm in _LOOKS:
         if arm != "FedAvg":
             both = (_course(found, a, "accuracy") for a in (arm, "FedAvg"))
             _line(axes[0], 100 * np.subtract(*both), arm)
         _line(axes[1], _course(found, arm, "length"), arm)
-        _line(axes[2], _course(found, arm, "step"), arm)
+        for ax, what in ((axes[2], "sure"), (axes[3], "known")):
+            _line(ax, 100 * _course(found, arm, what), arm)
     axes[0].axhline(0, color=INK, linestyle=":", linewidth=1.5)
-    titles = ("points over FedAvg", "length of w", "length of the step")
+    titles = "points over FedAvg", "length of w", "tallest bar, %", "own images, %"
     for ax, title, frame in zip(axes, titles, _FRAMES, strict=True):
         ax.set(title=title, xlabel="round", ylim=frame)
-    last.axis("off")
-    last.legend(handles=axes[1].get_lines(), loc="center")
+    fig.legend(handles=axes[1].get_lines(), loc="outside upper center", ncols=2)
     gains = "; ".join(
         f"{arm} {pm(found.gain(arm, where='alike'))}" for arm in [*_LOOKS][1:]
     )
     alt = (
-        f"Three panels against the round, clinics alike. Points over FedAvg: {gains}. "
-        f"Length of the network at the end: {_ends(found, 'length', '.1f')}. Length "
-        f"of the averaged step: {_ends(found, 'step', '.2f')}."
+        f"Four panels against the round, clinics alike. Points over FedAvg: {gains}. "
+        f"Length of the network at the end: {_ends(found, 'length', '.1f')}. Its "
+        f"tallest bar: {_ends(found, 'sure', '.2f')}. Right on the clinics' own "
+        f"images: {_ends(found, 'known', '.2f')}."
     )
     return fig, alt
 
@@ -142,7 +164,7 @@ def picture(found: Comparison) -> tuple[Figure, str]:
 def _course(found: Comparison, arm: str, what: str) -> np.ndarray:
     """(seeds, rounds) of a column, among the alike; nothing after a run diverged."""
     whole = found.curves("FedAvg", "alike").shape[1]
-    rows = [[_of(row, what) for row in h.rows] for h in found.of(arm, "alike")]
+    rows = [[row[what] for row in h.rows] for h in found.of(arm, "alike")]
     seen = np.array([row + [np.nan] * (whole - len(row)) for row in rows])
     return np.where(np.isfinite(seen), seen, np.nan)
 
@@ -157,14 +179,5 @@ def _line(ax: Any, values: np.ndarray, arm: str) -> None:
 
 def _ends(found: Comparison, what: str, digits: str) -> str:
     """What each network has in the last round, on average."""
-    last = _last(found, what)
-    return ", ".join(f"{arm} {v.mean():{digits}}" for arm, v in last.items())
-
-
-def _last(found: Comparison, what: str) -> dict[str, np.ndarray]:
-    return {arm: _course(found, arm, what)[:, -1] for arm in _STAY}
-
-
-def _of(row: Mapping[str, Any], what: str) -> float:
-    """A column; of a step how long it is, which the row has in lengths of w."""
-    return row["step"] * row["length"] if what == "step" else row[what]
+    last = {arm: found.curves(arm, "alike", what)[:, -1].mean() for arm in _STAY}
+    return ", ".join(f"{arm} {value:{digits}}" for arm, value in last.items())

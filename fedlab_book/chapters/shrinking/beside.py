@@ -8,12 +8,7 @@ import pandas as pd
 
 from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES, Paper
-from fedlab_book.chapters.shrinking.wrong import CROWD
 
-LEVEL = (
-    "FedDF is as good as FedLAW, half wrong (there two labels swapped, a thousand "
-    "images)"
-)
 _STEADY = "opposite (another setting)"
 FEWER = "GWS gains more with one epoch than with five (there in as many rounds)"
 
@@ -50,10 +45,8 @@ def printed(path: str) -> dict[tuple[str, str], dict[str, list[float]]]:
     return found
 
 
-def claims(
-    found: Comparison, bad: Comparison, quick: Comparison, paper: Paper
-) -> pd.DataFrame:
-    """Those that chapter 4 ends with; `found`, `bad` and `quick` are its own runs."""
+def claims(found: Comparison, quick: Comparison, paper: Paper) -> pd.DataFrame:
+    """Those that chapter 4 ends with; `found` and `quick` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
     costs, alone = (found.gain(arm, where="uneven") for arm in (FIXED, GWS))
     lost = sum(v < 0 for v in hurt)
@@ -76,12 +69,6 @@ def claims(
         rows.append(Beside(f"FedLAW beats FedAvg, {where}", theirs, law))
     more = found.gain(GWS, DECAY, "alike")
     rows.append(Beside("GWS beats decay, alike", [why[GWS][0] - why[DECAY][0]], more))
-    theirs, law = paper["wrong", "alike"], bad.gain("FedLAW", where=CROWD)
-    rows.append(Beside("FedLAW beats FedAvg, half wrong", theirs["FedLAW"], law))
-    rival = [theirs["FedDF"][0] - theirs["FedLAW"][0]]
-    behind = bad.gain("FedDF", "FedLAW", where=CROWD)
-    apart = f"{verdict(behind, 1)} (another setting)"
-    rows.append(Beside(LEVEL, rival, behind, word=apart))
     theirs, brief = paper["one epoch", "alike"][GWS], quick.gain(GWS, where="alike")
     rows.append(Beside("GWS beats FedAvg, alike, one epoch", theirs, brief))
     more = brief - found.gain(GWS, where="alike")[: len(brief)]

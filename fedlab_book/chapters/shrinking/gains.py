@@ -38,10 +38,10 @@ COLOURS = {
 }
 GUESSES = {  # of what shrinking does among the alike, and what is told to each
     "Far lower: what shrinks in every round has no strength left": "In five epochs "
-    "the clinics add enough to stop the shrinking, at a shorter length.",
+    "the clinics add enough to stop the shrinking; the accuracy is a little higher.",
     "Higher": "The short network trains differently from the long one.",
     "The same: the clinics train the missing length back": "That would be so if a "
-    "short network trained just as a long one does.",
+    "short network trained just as a long one does; it is a little higher.",
 }
 
 

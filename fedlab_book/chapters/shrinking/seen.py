@@ -64,7 +64,8 @@ def shrunk(now: Round) -> dict[str, float]:
     """The two terms, how `sure` the model is left, and what a factor brings at_once.
 
     Sure is the mean of the largest probability on new samples; `times` the number that
-    multiplies the outputs, if there is one.
+    multiplies the outputs, if there is one; `known` the part of the clients' own
+    samples that the model is right about.
 
     At once: by so many points the model is ahead, on new samples, of the clients'
     average without a fixed factor; looked at in every fifth round.
@@ -74,6 +75,7 @@ def shrunk(now: Round) -> dict[str, float]:
         state = tree.take(now.after, 0)
         out = logits(world.model, state, world.x_test).softmax(1)
     said["sure"] = float(out.amax(1).mean())
+    said["known"] = right(world, state, world.x, world.y)
     if "head.times" in now.after:
         said["times"] = float(now.after["head.times"][0])
     looks = "gamma" in now.servers[0].metrics and now.number % _EVERY == 0
