@@ -23,7 +23,7 @@ from tools import paths, surface
 from tools.reference import escaped, link, linked
 
 FIELD = "08_everyone_on_one_field"  # the chapter that the ledger's table `field` is for
-BESIDE = "figure_by_figure"  # a page below a chapter
+BESIDE = ("", "when_clinics_are_wrong", "figure_by_figure")  # pages below a chapter
 CHOICES = {
     "rule": "client's rule",
     "weigh": "weights",
@@ -171,7 +171,9 @@ def _chapters() -> dict[str, set[str]]:
     """What every numbered chapter names: `fl.NAME`, or so imported; `METHODS[NAME]`."""
     found: dict[str, set[str]] = {}
     pages = (paths.ROOT / "notebooks").glob("0*.ipynb")
-    for path in sorted(pages, key=lambda p: (p.stem[:2], BESIDE in p.stem, p.stem)):
+    for path in sorted(
+        pages, key=lambda p: (p.stem[:2], BESIDE.index(_beside(p.stem)))
+    ):
         names = found.setdefault(path.stem, set())
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type != "code":
@@ -213,8 +215,14 @@ def used(key: str) -> list[str]:
 def _linked_page(page: str) -> str:
     number, ledger = re.match(r"0*(\d+)_", page), page.removeprefix("ledger_")
     said = f"chapter {number[1]}" if number else f"ledger of {_name(ledger)}"
-    said += ", figure by figure" if BESIDE in page else ""
+    below = _beside(page).replace("_", " ")
+    said += f", {below}" if below else ""
     return f"{{doc}}`{said} <../notebooks/{page}>`"
+
+
+def _beside(page: str) -> str:
+    """How the name of a page below a chapter ends; nothing for a chapter."""
+    return next(end for end in reversed(BESIDE) if page.endswith(end))
 
 
 def _name(key: str) -> str:
