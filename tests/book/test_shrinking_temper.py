@@ -63,6 +63,8 @@ def test_the_factor_begins_above_one_and_ends_nearer_to_it_in_two_settings():
         said(0.9, 1.05),
         said(0.9, 0.95, first=0.98),
         said(0.9, 0.95, steps=(0.09, 0.05)),  # twice the shrinking
+        said(0.9, 0.95, steps=(0.05, 0.06)),  # longer where it is nearer to one
+        said(0.9, 0.95, brief=0.94),  # its step is the shortest
         said(0.9, 0.95, far=12.0),
         said(0.9, 0.95, brief=0.9),
         said(0.9, 0.95, brief=1.01),

@@ -14,7 +14,6 @@ from fedlab_book.findings import Row
 
 MOMENT = f"{FIXED}: after minus before shrinking"
 BARE = "without biases"  # a place like "alike"
-_FACTOR = 0.93  # of FIXED
 SURE, SHORT = "only less sure", "still sure"
 FITTING = f"{SHORT}, in fitting steps"
 SMALLER = "smaller steps"  # by as much as a number on the outputs makes gradients

@@ -75,9 +75,10 @@ def closer_to_one(
     """Whether the factor begins above one and ends below, nearer in two settings.
 
     That is where clients are uneven, and with one epoch in a round, as in `quick`, on
-    as many of the first seeds. A step ends about as long as the shrinking in all of
-    them, and the paper's, on average, more than ten times as long. `paper` has numbers
-    by the rows' names, and `ratio` that of step and shrinking.
+    as many of the first seeds. The shorter the averaged step of the three, the nearer
+    to one is the factor, on average. A step ends about as long as the shrinking in all
+    of them, and the paper's, on average, more than ten times as long. `paper` has
+    numbers by the rows' names, and `ratio` that of step and shrinking.
     """
     gamma = {w: found.curves(arm, w, "gamma") for w in PLACES}
     end = {w: found.ends(arm, w, "gamma") for w in PLACES}
@@ -102,12 +103,15 @@ def closer_to_one(
         long, pull = (runs.ends(arm, at, what) for what in ("step", "pull"))
         r[where] = float((long / pull).mean())
     told = ", ".join(f"{pm(v, 2, '')} ({w})" for w, v in step.items())
+    means = [float(v.mean()) for v in step.values()]
+    ends = [float(v.mean()) for v in (*end.values(), brief)]
+    falls = means == sorted(means, reverse=True) and ends == sorted(ends)
     alike = all(1 / _FEW < v < _FEW for v in r.values())
     level = alike and ratio["r"][0] > 10 * max(r.values())
     steady = ", ".join(f"{v:.1f} ({w})" for w, v in r.items())
     return {
         "rows": rows,
-        "holds": nearer and level,
+        "holds": nearer and level and falls,
         "note": f"At the end, length of the averaged step: {told}; balance r: "
         f"{steady}; the paper's mean: {ratio['r'][0]:g}.",
         "unit": "γ minus one, differences",
