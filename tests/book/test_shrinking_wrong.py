@@ -120,5 +120,7 @@ def test_claims_stand_beside_the_papers():
     words = [same, mixed, none, none, same, none, none, same, same, same]
     words += ["opposite (another setting)", same, none, same]
     assert table["can we tell?"].tolist() == words
+    risen = beside.claims(ended({}, {}, last=1.3), brief, PRINTED)
+    assert "same direction (another setting)" in risen["can we tell?"].tolist()
     ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
     assert table["here"].tolist()[-5:] == ends

@@ -9,7 +9,6 @@ import pandas as pd
 from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES, Paper
 
-_STEADY = "opposite (another setting)"
 FEWER = "GWS gains more with one epoch than with five (there in as many rounds)"
 
 
@@ -89,11 +88,13 @@ def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Besi
     nearer = "γ is nearer to one where uneven (hundredths)"
     first = 100 * found.curves(GWS, "alike", "gamma")[:, 0]
     rises = "γ rises in training, there at falling step sizes (hundredths)"
+    path = end["alike"] - first
+    word = f"{verdict(path, 1)} (another setting)"
     long = [found.curves(a, "alike", "length")[:, -1] for a in (GWS, "FedAvg")]
     shorter = "GWS's network is shorter, at the end, alike (lengths)"
     return [
         below,
-        Beside(rises, [], end["alike"] - first, 1, _STEADY, "it does (Figure 3)"),
+        Beside(rises, [], path, 1, word, says="it does (Figure 3)"),
         Beside(shorter, [], long[0] - long[1], -1, says="it is (Figure 10)"),
         Beside(nearer, [], end["uneven"] - end["alike"], says="it does (Figure 9)"),
         Beside(few, [], farther, says="it does (Figure 2)"),
