@@ -19,10 +19,11 @@ from pathlib import Path
 import torch
 
 from benchmarks.__main__ import machine
-from fedlab_ledger import Cell, Setting, Store, cluster, jobs, player
-from fedlab_ledger.cluster import Crew, quiet
-from fedlab_ledger.player import Job
-from fedlab_ledger.store import Found
+from fedlab_ledger import Cell, Setting, Store, jobs
+from fedlab_ledger.model.store import Found
+from fedlab_ledger.run import cluster, player
+from fedlab_ledger.run.cluster import Crew, quiet
+from fedlab_ledger.run.player import Job
 
 SETTING = Setting(
     "letters",

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from benchmarks.cases import Case
 from fedlab_core import ClientInput, Training, train
 from fedlab_core.engine import Client, choose_engine
-from fedlab_core.engine.arithmetic import exact
+from fedlab_core.engine.determinism import exact
 from fedlab_core.models import initial_state
 from fedlab_core.tree import Tree, repeat, weighted_sum
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import svg
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.lines import Line
-from fedlab_ledger.verdict import LEAST
+from fedlab_ledger.model.lines import Line
+from fedlab_ledger.model.verdict import LEAST
 
 ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"

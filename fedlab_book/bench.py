@@ -20,11 +20,11 @@ import pandas as pd
 from torch import nn
 
 import fedlab_core as fl
-from fedlab_book.apart import arrays, run_apart, spread
+from fedlab_book.parallel import arrays, run_apart, spread
 from fedlab_core import tree
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.verdict import OPPOSITE, SAME, UNDECIDED, judge_gain
+from fedlab_ledger.model.verdict import OPPOSITE, SAME, UNDECIDED, judge_gain
 
 Place = Callable[[int], fl.World]  # the world of a seed
 Key = tuple[Any, str, int]  # place, arm and seed of a run

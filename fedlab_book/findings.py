@@ -22,7 +22,7 @@ from IPython.display import HTML
 from fedlab_book.bench import GAIN, LOSS, effect, pm, side, verdict
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.verdict import LEAST
+from fedlab_ledger.model.verdict import LEAST
 
 _WIDTH, _HIGH, _EDGE = 200, 26, 10  # of a row's interval, and what is free beside it
 _MOST_DIGITS = 4

@@ -18,7 +18,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from fedlab_book import figures
-from fedlab_book.apart import spread
+from fedlab_book.parallel import spread
 
 Drawing = tuple[Figure, str]  # a figure and its text alternative
 

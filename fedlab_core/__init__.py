@@ -2,7 +2,7 @@
 
 One round, from the call to a gradient step and back:
 
-    federate(world, method)         rounds/play.py        one run, or many as one cohort
+    federate(world, method)         rounds/run.py        one run, or many as one cohort
       a round begins                rounds/simulation.py  who takes part, with what
         train(cohort, ClientInput)  engine/cohort.py      which engine, in which parts
           which samples, when       engine/plan.py        drawn from the clients' keys
@@ -21,7 +21,6 @@ if sys.argv[:1] == ["-m"]:  # as a program, until it listens: Ctrl-C ends it, no
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 # ruff: noqa: E402
-from fedlab_core import renamed
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.client.rule import Batch, ClientInput, Rule
 from fedlab_core.client.training import Training
@@ -74,15 +73,13 @@ from fedlab_core.partition import (
     stratified,
 )
 from fedlab_core.partition.scenarios import Scenario, scenario
+from fedlab_core.rounds.extensions import playground
 from fedlab_core.rounds.groups import Groups, everyone, nobody
-from fedlab_core.rounds.history import History, Run
 from fedlab_core.rounds.method import Method, Personal
-from fedlab_core.rounds.play import federate, run, run_all
+from fedlab_core.rounds.records import History, Run
+from fedlab_core.rounds.run import federate, run_all
 from fedlab_core.rounds.server import Gathered, Server, ServerState
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import Proxy, World, world, world_of
-from fedlab_core.tracing.shown import playground
 
 __version__ = "0.1.0"
-
-__getattr__ = renamed.names(__name__, Local="Training")

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +37,19 @@ from fedlab_core.arguments import (
     held,
     kind_of,
 )
-from fedlab_core.arguments.line import Parser, as_note, option, set_by, silence
-from fedlab_core.data.whole import replacing, writable
+from fedlab_core.arguments.cli import Parser, as_note, option, set_by, silence
+from fedlab_core.atomic_files import replacing, writable
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods import named_rule
 from fedlab_core.methods.combined import WEIGHS, named
 from fedlab_core.metrics import discrepancy, mean_interval
+from fedlab_core.rounds.extensions import installed
 from fedlab_core.rounds.groups import everyone, nobody
-from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
-from fedlab_core.rounds.play import run_all
+from fedlab_core.rounds.records import History
+from fedlab_core.rounds.run import run_all
 from fedlab_core.rounds.worlds import world
-from fedlab_core.tracing import command as tracing
 
 _EPILOG = """\
 example:
@@ -164,21 +163,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_split(verbs)
     _add_train(verbs)
     brought = {}
-    for package in _packages():
+    for package in installed():
         package.add_verbs(verbs)
         brought |= dict.fromkeys(package.VERBS, package.answer)
     parser.set_defaults(brought=brought)
     return parser
-
-
-def _packages() -> list[Any]:
-    """Who brings verbs: a room of the core, and installed packages, as the ledger.
-
-    Each has `VERBS`, `add_verbs(verbs)` and `answer(args)`. Packages say so in the
-    entry point group `fedlab_core.verbs`; the core knows none of them by name.
-    """
-    found = [point.load() for point in entry_points(group="fedlab_core.verbs")]
-    return [tracing, *found]
 
 
 def _load(args: argparse.Namespace) -> data.Dataset:

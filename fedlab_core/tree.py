@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedlab_core import renamed
 from fedlab_core.errors import require
 
 Tree = dict[str, Tensor]
@@ -142,13 +141,3 @@ def gradient(value: Tensor, at: Tree, create_graph: bool = False) -> Tree:
         value, list(at.values()), create_graph=create_graph, materialize_grads=True
     )
     return dict(zip(at, found, strict=True))
-
-
-__getattr__ = renamed.names(
-    __name__,
-    leaves="with_grad",
-    slopes="gradient",
-    named="subtree",
-    prefixed="nest",
-    adjacent="as_slice",
-)

@@ -7,10 +7,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from fedlab_core import __main__
-from fedlab_ledger.book import NAMES, opened
-from fedlab_ledger.claims import judged, tally
+from fedlab_ledger.judge.claims import judged, tally
+from fedlab_ledger.model.verdict import NONE
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.verdict import NONE
+from fedlab_ledger.report.book import NAMES, opened
 from tools import explorer
 from tools.paths import ROOT
 

@@ -25,7 +25,7 @@ def test_the_method_of_the_readme_runs():
     assert torch.allclose(weights, torch.tensor([1 / 3, 2 / 3]).double())
     data = fl.load("letters", n_train=200, n_test=50)
     place = fl.world(data, fl.iid(data.y_train, 4), fl.build("mlp", data.shape, 10))
-    assert len(fl.run(place, method, rounds=2).rows) == 2
+    assert len(fl.federate(place, method, rounds=2).rows) == 2
 
 
 def test_five_lines_are_a_federation():

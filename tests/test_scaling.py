@@ -3,7 +3,7 @@
 import json
 
 from benchmarks import scaling
-from fedlab_ledger import player
+from fedlab_ledger.run import player
 
 
 def test_every_way_plays_the_same_jobs_and_says_how_long(monkeypatch, capsys):

@@ -17,7 +17,7 @@ from fedlab_core.keys import derive_seed, normal, uniform
 from fedlab_core.methods.fesem import FeSEM
 from fedlab_core.models import initial_state
 from fedlab_core.partition.scenarios import scenario
-from fedlab_core.rounds.history import draw_participants
+from fedlab_core.rounds.records import draw_participants
 from tests import partition_cases
 from tests.partition import test_partition
 

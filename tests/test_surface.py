@@ -29,8 +29,8 @@ import fedlab_ledger as ledger
 from fedlab_core import client, engine, models, rounds
 from fedlab_core.arguments import Axes, OnDevice, Within
 from fedlab_core.errors import InputError
-from fedlab_ledger.lines import Found
-from fedlab_ledger.work import Job
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.run.jobs import Job
 
 ROOMS = (
     "fedlab_core",

@@ -122,7 +122,7 @@ def test_importing_it_loads_nothing_that_draws(away: Path):
     command = [sys.executable, "-X", "importtime", "-c", "import fedlab_core"]
     done = subprocess.run(command, env=there, capture_output=True, text=True)
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert "fedlab_core.rounds.play" in loaded
+    assert "fedlab_core.rounds.run" in loaded
     assert not {n for n in loaded if n.split(".")[0] in DRAWING}
 
 

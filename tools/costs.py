@@ -20,11 +20,12 @@ import torch
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
-from fedlab_ledger.cost import Costs
-from fedlab_ledger.headline import COSTS, SCALE
+from fedlab_ledger.model.headline import SCALE
 from fedlab_ledger.papers.headlines import HEADLINES
-from fedlab_ledger.player import commit
-from fedlab_ledger.work import Job, jobs
+from fedlab_ledger.report.headline import COSTS
+from fedlab_ledger.run.cost import Costs
+from fedlab_ledger.run.jobs import Job, jobs
+from fedlab_ledger.run.player import commit
 from tools import paths
 
 

@@ -19,10 +19,11 @@ from fedlab_book.ledger.claimed import our_gain, paper_gain
 from fedlab_book.ledger.markup import number, place_of, ran_cell, verdict_cell
 from fedlab_book.ledger.markup import page as ledger_page
 from fedlab_core.methods import METHODS
-from fedlab_ledger.book import NAMES, RESULTS, opened
-from fedlab_ledger.claims import Claim, Judged, as_json, record, tally
+from fedlab_ledger.judge.claims import Judged, as_json, record, tally
+from fedlab_ledger.model.claim import Claim
+from fedlab_ledger.model.verdict import NONE, WORDS
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.verdict import NONE, WORDS
+from fedlab_ledger.report.book import NAMES, RESULTS, opened
 from tools import cite, paths
 
 FILE = "claims.json"  # in the site's _static

@@ -17,8 +17,8 @@ import nbformat
 
 from fedlab_core.methods import METHODS, Entry, named_rule
 from fedlab_core.rounds import Method
+from fedlab_ledger.model.describe import methods
 from fedlab_ledger.papers import TABLES
-from fedlab_ledger.ran import methods
 from tools import paths, surface
 from tools.reference import escaped, link, linked
 

@@ -10,10 +10,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedlab_book.playground import export, presets, whole
+from fedlab_browser.playground import export, page_file, presets
 
 FOLDER = "playground"  # in the site's _static
-_SOURCES = ("fedlab_core", "fedlab_book/playground", "fedlab_ledger/verdict.py")
+_SOURCES = ("fedlab_core", "fedlab_book/playground", "fedlab_ledger/model/verdict.py")
 _PAGE = """\
 ---
 html_theme.sidebar_secondary.remove: true
@@ -86,7 +86,7 @@ def made(root: Path) -> Path:
         )
         presets.keep(presets.PRESETS)
         export.write(folder / "data")
-        for name, content in whole.scripts().items():
+        for name, content in page_file.scripts().items():
             (folder / name).write_bytes(content)
         stamp.write_text(mark)
     return folder

@@ -238,8 +238,7 @@ def members(thing: type) -> Iterator[tuple[str, str, Any]]:
             kind, plain = "classmethod", member.__func__
         else:
             kind, plain = "method", member
-        old = getattr(plain, "__module__", "") == "fedlab_core.renamed"
-        if name[0] != "_" and inspect.isfunction(plain) and plain.__doc__ and not old:
+        if name[0] != "_" and inspect.isfunction(plain) and plain.__doc__:
             yield kind, name, plain
 
 

@@ -6,11 +6,11 @@ import math
 from IPython.display import HTML
 
 from fedlab_book.ledger.markup import folded, grid, page, place_of
-from fedlab_ledger.answers import Answer, Effect, answers
-from fedlab_ledger.book import NAMES, Book
-from fedlab_ledger.earlier import crossed
-from fedlab_ledger.ran import data, ran_on
-from fedlab_ledger.verdict import MATCHES, OPPOSITE, SAME, UNDECIDED, WORDS
+from fedlab_ledger.model.describe import data, ran_on
+from fedlab_ledger.model.verdict import MATCHES, OPPOSITE, SAME, UNDECIDED, WORDS
+from fedlab_ledger.report.answers import Answer, Effect, answers
+from fedlab_ledger.report.book import NAMES, Book
+from fedlab_ledger.report.earlier import crossed
 
 EDGE = 8.0  # points: what lies beyond is drawn at the edge, with its number
 _WIDTH, _HEIGHT = 240, 74

@@ -22,11 +22,11 @@ from fedlab_book.ledger.markup import (
     wide,
     written,
 )
-from fedlab_ledger import verdict as rule
-from fedlab_ledger.book import NAMES, Book, opened
-from fedlab_ledger.claims import Judged, tally
-from fedlab_ledger.lines import Line
-from fedlab_ledger.trace import command, trace
+from fedlab_ledger.judge.claims import Judged, tally
+from fedlab_ledger.model import verdict as rule
+from fedlab_ledger.model.lines import Line
+from fedlab_ledger.model.provenance import command, trace
+from fedlab_ledger.report.book import NAMES, Book, opened
 
 _HEAD = ("paper: gain", "our gain", "ours ran on", "verdict")
 AT_A_GLANCE = 20  # a card with more claims folds them, table by table

@@ -11,12 +11,13 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, show, styled
 from fedlab_book.ledger.markup import place
-from fedlab_ledger.book import Book, grouped
-from fedlab_ledger.cells import Table
-from fedlab_ledger.headline import Headline, Quoted, played
-from fedlab_ledger.ran import data, network, without_names
-from fedlab_ledger.show import COMPARABLE, Shown
-from fedlab_ledger.trace import lines_of
+from fedlab_ledger.judge.show import COMPARABLE, Shown
+from fedlab_ledger.model.cells import Table
+from fedlab_ledger.model.describe import data, network, without_names
+from fedlab_ledger.model.headline import Headline
+from fedlab_ledger.model.provenance import lines_of
+from fedlab_ledger.report.book import Book, grouped
+from fedlab_ledger.report.headline import Quoted, played
 
 _POINTS = 80  # of a drawn curve: more cannot be told apart
 _STYLES = ("-", "--", "-.", ":")

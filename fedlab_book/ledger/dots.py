@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import INK, PALETTE, canvas, show, styled
 from fedlab_book.ledger.markup import number
-from fedlab_ledger.headline import Quoted, played
-from fedlab_ledger.ran import ran_on, without_names
+from fedlab_ledger.model.describe import ran_on, without_names
+from fedlab_ledger.report.headline import Quoted, played
 
 _WIDTH, _ROW, _TITLE, _BELOW = 480, 25, 44, 62  # pixels
 _THEIRS, _OURS = PALETTE["orange"], PALETTE["blue"]

@@ -25,13 +25,13 @@ from fedlab_book.ledger.markup import (
     wide,
 )
 from fedlab_book.ledger.offs import offs
-from fedlab_ledger.book import NAMES, Book, opened
-from fedlab_ledger.cells import Scale, Table
-from fedlab_ledger.headline import Quoted, played
-from fedlab_ledger.ran import dataset, network, ran_on
-from fedlab_ledger.show import COMPARABLE, NOT_RUN, shown
-from fedlab_ledger.trace import command, lines_of, took
-from fedlab_ledger.verdict import NO_VERDICT
+from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, shown
+from fedlab_ledger.model.cells import Scale, Table
+from fedlab_ledger.model.describe import dataset, network, ran_on
+from fedlab_ledger.model.provenance import command, lines_of, took
+from fedlab_ledger.model.verdict import NO_VERDICT
+from fedlab_ledger.report.book import NAMES, Book, opened
+from fedlab_ledger.report.headline import Quoted, played
 
 ANCHOR = "headline"
 _SEEDS = 3  # that a verdict takes

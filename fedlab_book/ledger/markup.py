@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from IPython.display import HTML
 
-from fedlab_ledger.book import NAMES, Book, grouped, reasons
-from fedlab_ledger.cells import SCALES, Cell, Setting, Table
-from fedlab_ledger.claims import Judged, tally
-from fedlab_ledger.ran import data, in_words, network
-from fedlab_ledger.show import COMPARABLE, Shown, shown, summed
-from fedlab_ledger.trace import command, lines_of, table_command, took, trace
-from fedlab_ledger.verdict import (
+from fedlab_ledger.judge.claims import Judged, tally
+from fedlab_ledger.judge.show import COMPARABLE, Shown, shown, summed
+from fedlab_ledger.model.cells import SCALES, Cell, Setting, Table
+from fedlab_ledger.model.describe import data, in_words, network
+from fedlab_ledger.model.provenance import command, lines_of, table_command, took, trace
+from fedlab_ledger.model.verdict import (
     AS_GOOD,
     DIFFERS,
     MATCHES,
@@ -26,6 +25,7 @@ from fedlab_ledger.verdict import (
     SAME,
     UNDECIDED,
 )
+from fedlab_ledger.report.book import NAMES, Book, grouped, reasons
 
 _METRICS = {
     "best": "best round",

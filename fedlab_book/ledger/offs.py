@@ -5,13 +5,14 @@ import math
 from collections.abc import Sequence
 
 from fedlab_book.ledger.markup import number
-from fedlab_ledger.book import NAMES, Book
-from fedlab_ledger.claims import judged
-from fedlab_ledger.headline import SCALE, Quoted
-from fedlab_ledger.off import Checked, Other, checked_of
+from fedlab_ledger.judge.claims import judged
+from fedlab_ledger.model.headline import SCALE
+from fedlab_ledger.model.verdict import MATCHES, SAME
 from fedlab_ledger.papers.differences import DIFFERENCES
 from fedlab_ledger.papers.gaps import GAPS
-from fedlab_ledger.verdict import MATCHES, SAME
+from fedlab_ledger.report.book import NAMES, Book
+from fedlab_ledger.report.gap_checks import Checked, Other, checked_of
+from fedlab_ledger.report.headline import Quoted
 
 _SEARCHES = "what_did_not_come_out.html"
 _DIFFER = "where_paper_and_code_differ.html"

@@ -9,10 +9,10 @@ from fedlab_book.bench import pm
 from fedlab_book.figures import INK, canvas, look, show, styled
 from fedlab_core.errors import require
 from fedlab_core.metrics.scores import mean_interval
-from fedlab_ledger.book import Book
-from fedlab_ledger.cells import Cell
-from fedlab_ledger.lines import Line
-from fedlab_ledger.trace import lines_of
+from fedlab_ledger.model.cells import Cell
+from fedlab_ledger.model.lines import Line
+from fedlab_ledger.model.provenance import lines_of
+from fedlab_ledger.report.book import Book
 
 Values = dict[int, float]  # by seed
 

@@ -8,11 +8,18 @@ from IPython.display import HTML
 
 from fedlab_book.figures import INK, PALETTE, canvas, look, on, show, styled
 from fedlab_book.ledger.markup import number
-from fedlab_ledger.book import NAMES, Book
-from fedlab_ledger.claims import Judged, tally
-from fedlab_ledger.ran import without_names
-from fedlab_ledger.show import Shown
-from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
+from fedlab_ledger.judge.claims import Judged, tally
+from fedlab_ledger.judge.show import Shown
+from fedlab_ledger.model.describe import without_names
+from fedlab_ledger.model.verdict import (
+    AS_GOOD,
+    MATCHES,
+    NONE,
+    OPPOSITE,
+    SAME,
+    UNDECIDED,
+)
+from fedlab_ledger.report.book import NAMES, Book
 
 _INKS = {
     MATCHES: PALETTE["green"],

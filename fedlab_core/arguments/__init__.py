@@ -9,9 +9,7 @@ signature says: a NumPy integer as an int, an int as a float, a list as a tuple.
 decorator, and `line` the same for the command line.
 """
 
-from fedlab_core.arguments.calls import bare, checked
-from fedlab_core.arguments.kinds import held, kind_of
-from fedlab_core.arguments.marks import (
+from fedlab_core.arguments.annotations import (
     MOST,
     Axes,
     Count,
@@ -29,3 +27,5 @@ from fedlab_core.arguments.marks import (
     Whole,
     Within,
 )  # fmt: skip
+from fedlab_core.arguments.decorator import bare, checked
+from fedlab_core.arguments.validators import held, kind_of

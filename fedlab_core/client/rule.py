@@ -26,7 +26,6 @@ from typing import Protocol
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core import renamed
 from fedlab_core.arguments import checked
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.models.network import Net
@@ -48,7 +47,6 @@ class Batch:
         return (self.weight * values).sum()
 
 
-@renamed.fields(memory="state", sent="broadcast")
 @checked
 @dataclass(frozen=True)
 class ClientInput:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from fedlab_core.data.whole import replacing
+from fedlab_core.atomic_files import replacing
 from fedlab_core.errors import InputError, require
 
 TIMEOUT = 60.0  # seconds without a byte

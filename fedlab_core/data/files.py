@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fedlab_core.arguments import checked
+from fedlab_core.atomic_files import replacing
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.sources import SOURCES, Source
-from fedlab_core.data.whole import replacing
 from fedlab_core.errors import InputError, require
 
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test", "classes")

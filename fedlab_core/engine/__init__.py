@@ -12,6 +12,6 @@ others beside it, no more than the last digits.
 """
 
 from fedlab_core.engine.cohort import Trained, begin_states, choose_engine, train
-from fedlab_core.engine.means import client_means
+from fedlab_core.engine.mean_statistics import client_means
 from fedlab_core.engine.plan import Client, batch_order, count_steps
 from fedlab_core.engine.statistics import reestimate

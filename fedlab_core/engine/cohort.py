@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import PLAIN, ClientInput, Rule, Training
-from fedlab_core.engine.agreement import agree, foreign
-from fedlab_core.engine.arithmetic import exact
+from fedlab_core.engine.check_custom_rule import agree, foreign
 from fedlab_core.engine.convolutions import together
+from fedlab_core.engine.determinism import exact
 from fedlab_core.engine.graphs import affordable, captured, peak
+from fedlab_core.engine.keep_heap import keep
 from fedlab_core.engine.looped import train_looped
-from fedlab_core.engine.memory import keep
-from fedlab_core.engine.parts import in_parts
 from fedlab_core.engine.plan import Client, count_steps, make_plan
+from fedlab_core.engine.split_on_oom import in_parts
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require

@@ -14,7 +14,7 @@ from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import local_only
 from fedlab_core.metrics import coherence
 from fedlab_core.rounds import GroupOf, ServerView, World
-from fedlab_core.rounds.play import run
+from fedlab_core.rounds.run import federate
 from fedlab_core.tree import Tree, flatten
 
 
@@ -39,7 +39,7 @@ def trained_alone(
 
     Parameters only. What the distances above are computed of, without a federation.
     """
-    history = run(world, local_only(training), rounds, seed, judge_every=rounds)
+    history = federate(world, local_only(training), rounds, seed, judge_every=rounds)
     return trained_only(world, history.states)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from fedlab_core.arguments import Axes, Count, Labels, Within, checked
-from fedlab_core.data.whole import replacing
+from fedlab_core.atomic_files import replacing
 from fedlab_core.errors import InputError, require
 
 

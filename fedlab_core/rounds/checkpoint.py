@@ -18,10 +18,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from fedlab_core.arguments import NotNegative, checked
-from fedlab_core.data.whole import replacing, telling
+from fedlab_core.atomic_files import replacing, telling
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.client_state import ClientStates
-from fedlab_core.rounds.history import Run
+from fedlab_core.rounds.records import Run
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.tree import CONTIGUOUS, Tree, stack

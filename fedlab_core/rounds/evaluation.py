@@ -10,8 +10,8 @@ from fedlab_core.client.rule import PLAIN, ClientInput
 from fedlab_core.engine import Client, Trained
 from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.rounds.client_state import ClientStates
-from fedlab_core.rounds.history import Run, TrainRequest
 from fedlab_core.rounds.method import nothing
+from fedlab_core.rounds.records import Run, TrainRequest
 from fedlab_core.tree import Tree, subtree, take
 
 

@@ -14,7 +14,6 @@ SCAFFOLD with FedDisco's weights.
 from dataclasses import dataclass
 from typing import Literal
 
-from fedlab_core import renamed
 from fedlab_core.arguments import checked
 from fedlab_core.client.rule import Rule
 from fedlab_core.client.training import Training
@@ -50,7 +49,6 @@ class Personal:
 nothing = Personal("nothing")
 
 
-@renamed.fields(local="training")
 @checked
 @dataclass(frozen=True)
 class Method:

@@ -11,7 +11,6 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from fedlab_core import renamed
 from fedlab_core.arguments import Measured, checked
 from fedlab_core.errors import InputError
 from fedlab_core.models.network import Network
@@ -53,7 +52,6 @@ class ServerView:
         return self.proxy
 
 
-@renamed.fields(state="memory", sent="broadcast", said="metrics")
 @checked
 @dataclass(frozen=True)
 class ServerState:

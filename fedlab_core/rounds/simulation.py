@@ -20,7 +20,8 @@ from fedlab_core.models import initial_state
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
-from fedlab_core.rounds.history import (
+from fedlab_core.rounds.method import COMMON
+from fedlab_core.rounds.records import (
     OWN,
     History,
     Round,
@@ -28,10 +29,9 @@ from fedlab_core.rounds.history import (
     TrainRequest,
     draw_participants,
 )
-from fedlab_core.rounds.method import COMMON
-from fedlab_core.rounds.promises import during, groups_of, server_of, weights_of
 from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.rounds.server import Gathered
+from fedlab_core.rounds.validate_hooks import during, groups_of, server_of, weights_of
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.tree import Tree, as_slice, count, is_finite, nest, repeat, stack, take
 

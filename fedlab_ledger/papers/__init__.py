@@ -6,7 +6,7 @@ for a round or two, "small" letters or a part of a real set in minutes on a CPU,
 what was published. A paper's numbers are typed once, here.
 """
 
-from fedlab_ledger import Claim, Table
+from fedlab_ledger.model import Claim, Table
 from fedlab_ledger.papers import (
     fedcollab,
     feddisco,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedlab_ledger import Setting, Table
+from fedlab_ledger.model import Setting, Table
 
 Plain = dict[str, Any]
 

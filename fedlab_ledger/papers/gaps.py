@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from fedlab_ledger import Cell, Claim, Setting, Table
+from fedlab_ledger.model import Cell, Claim, Setting, Table
 from fedlab_ledger.papers import fedcollab, feddisco, fedimpro, fedlaw, rfedavg
 from fedlab_ledger.papers.common import Plain, joined
 

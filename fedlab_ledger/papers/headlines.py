@@ -7,8 +7,8 @@ there is such a one.
 
 from collections.abc import Sequence
 
-from fedlab_ledger import Cell, Table
-from fedlab_ledger.headline import Headline
+from fedlab_ledger.model import Cell, Table
+from fedlab_ledger.model.headline import Headline
 from fedlab_ledger.papers import fedcollab, feddisco, fedimpro, fedlaw, rfedavg
 from fedlab_ledger.papers.fedcollab.tables import CLUSTERING
 from fedlab_ledger.papers.fedcollab.worlds import BASES, LABEL, OURS

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from fedlab_book.ledger.answer import EDGE, alt, answered, changed, setting_of, strip
-from fedlab_ledger.answers import QUESTIONS, Effect, answers
-from fedlab_ledger.book import NAMES, opened
+from fedlab_ledger.report.answers import QUESTIONS, Effect, answers
+from fedlab_ledger.report.book import NAMES, opened
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import fedlab_core as fl
-from fedlab_book import apart
+from fedlab_book import parallel
 from fedlab_book.bench import Bench
 
 TRAIN = fl.Training(lr=0.2, epochs=1)
@@ -29,7 +29,7 @@ def two_threads():
 
 def test_they_are_what_one_process_plays(two_threads):
     for many in (1, 4, 5):
-        found, told = apart.run_apart(runs(many)), fl.run_all(runs(many))
+        found, told = parallel.run_apart(runs(many)), fl.run_all(runs(many))
         assert [h.seed for h in found] == list(range(many))
         for one, other in zip(found, told, strict=True):
             assert one.rows == other.rows
@@ -44,7 +44,7 @@ def test_what_an_observer_returns_comes_back_and_what_it_keeps_does_not(two_thre
         kept.append(now.number)
         return {"seen": now.number}
 
-    found = apart.run_apart(runs(4, observe=look))
+    found = parallel.run_apart(runs(4, observe=look))
     assert [r["seen"] for h in found for r in h.rows] == [1, 2] * 4
     assert len(kept) == 4  # of its own two runs
 
@@ -55,18 +55,18 @@ def test_a_fault_of_the_other_process_is_raised_here(two_threads):
 
     good, bad = runs(4), runs(4, observe=look)
     with pytest.raises(ArithmeticError, match="of seed 3"):
-        apart.run_apart([*good[:3], bad[3]])
+        parallel.run_apart([*good[:3], bad[3]])
 
 
 def test_a_process_that_is_ended_is_told(two_threads, monkeypatch):
-    monkeypatch.setattr(apart, "_do", lambda work, runs, there: None)
+    monkeypatch.setattr(parallel, "_do", lambda work, runs, there: None)
     with pytest.raises(RuntimeError, match="without an answer"):
-        apart.run_apart(runs(4))
+        parallel.run_apart(runs(4))
 
 
 def test_one_thread_is_one_process(monkeypatch):
-    monkeypatch.setattr(apart, "multiprocessing", None)
-    assert len(apart.run_apart(runs(4))) == 4
+    monkeypatch.setattr(parallel, "multiprocessing", None)
+    assert len(parallel.run_apart(runs(4))) == 4
 
 
 def test_a_bench_that_plays_apart_compares_the_same(two_threads):

@@ -11,7 +11,7 @@ from fedlab_book import bench as module
 from fedlab_book.bench import GAIN, LOSS, Bench, Comparison, effect, pm, side, verdict
 from fedlab_core import tree
 from fedlab_core.errors import InputError
-from fedlab_ledger.verdict import OPPOSITE, SAME, UNDECIDED
+from fedlab_ledger.model.verdict import OPPOSITE, SAME, UNDECIDED
 
 SMALL = Bench(samples=120, tests=60, sizes={"hidden": [8]}, seeds=range(3, 5))
 REAL = replace(SMALL, dataset="digits")  # a set that needs no file
@@ -133,7 +133,7 @@ def test_comparing_is_running_each_arm_in_each_place_on_each_seed():
     found = SMALL.compare(places, ARMS, turns, participants=2)
     assert len(found.runs) == 8
     for (where, arm, seed), history in found.runs.items():
-        alone = fl.run(
+        alone = fl.federate(
             places[where](seed), ARMS[arm], turns[where], seed, participants=2
         )
         assert history.seed == seed

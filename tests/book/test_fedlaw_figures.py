@@ -14,7 +14,7 @@ from fedlab_book.chapters.fedlaw_figures import (
 )
 from fedlab_book.chapters.fedlaw_figures.common import late
 from fedlab_book.findings import signs
-from fedlab_ledger.book import opened
+from fedlab_ledger.report.book import opened
 from tests.figure_cases import NONE, SEEDS, drawn, made
 
 

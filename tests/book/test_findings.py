@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedlab_book.findings import Row, Unsupported, finding, signs, stated, told
-from fedlab_book.guesses import predict
+from fedlab_book.predict import predict
 from fedlab_core.errors import InputError
 from tests.figure_cases import NONE, UP
 

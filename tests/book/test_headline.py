@@ -11,11 +11,11 @@ from fedlab_book.ledger.curves import banded
 from fedlab_book.ledger.dots import dots, seed
 from fedlab_book.ledger.headline import headline, quote
 from fedlab_book.ledger.markup import RULE
-from fedlab_ledger.book import Book, opened
-from fedlab_ledger.headline import SCALE
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model.headline import SCALE
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import CLAIMS, TABLES
 from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.report.book import Book, opened
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from fedlab_book.ledger.claimed import card
 from fedlab_book.pages import as_text, source, table
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
-from fedlab_ledger.book import Book
 from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.report.book import Book
 from tests.book.test_pages import CELLS, CLAIMS, TABLES, line
 
 BAD = "\"'><script>alert(1)</script><img src=x onerror=alert(1)> [a](javascript:b)"

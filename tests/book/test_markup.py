@@ -3,7 +3,7 @@
 import pytest
 
 from fedlab_book.ledger.markup import number, written
-from fedlab_ledger.trace import took
+from fedlab_ledger.model.provenance import took
 
 
 @pytest.mark.parametrize(

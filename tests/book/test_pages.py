@@ -19,12 +19,12 @@ from fedlab_book.ledger.markup import claimed, contents, gaps_of, overview, tabl
 from fedlab_book.ledger.pictures import against_paper, gains, verdict_bars
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, Store, Table
-from fedlab_ledger.book import Book, distance, grouped, opened, reasons
-from fedlab_ledger.command import add_verbs
-from fedlab_ledger.lines import SCHEMA, Line
-from fedlab_ledger.show import COMPARABLE, NOT_RUN, STAND_IN, STATUSES
-from fedlab_ledger.trace import command, different, table_command, trace
-from fedlab_ledger.verdict import MATCHES, NONE, SAME, WORDS
+from fedlab_ledger.cli.command import add_verbs
+from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, STAND_IN, STATUSES
+from fedlab_ledger.model.lines import SCHEMA, Line
+from fedlab_ledger.model.provenance import command, different, table_command, trace
+from fedlab_ledger.model.verdict import MATCHES, NONE, SAME, WORDS
+from fedlab_ledger.report.book import Book, distance, grouped, opened, reasons
 
 SETS = ("A <hard>", "B")
 PAPER = {("Plain", SETS[0]): 60.0, ("Plain", SETS[1]): 70.0}

@@ -10,8 +10,8 @@ from IPython.display import HTML
 from fedlab_book.ledger.panels import courses, followed, sweep, swept
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Setting, Store, Table
-from fedlab_ledger.book import Book
-from fedlab_ledger.lines import SCHEMA, Line
+from fedlab_ledger.model.lines import SCHEMA, Line
+from fedlab_ledger.report.book import Book
 
 AT = {"few": "a few", "many": "many"}
 ROWS = ("Plain", "Ours", "Later")

@@ -179,5 +179,5 @@ def test_widgets_import_nothing_but_figures_and_processes():
     ours = {ast.unparse(n) for n in nodes if "fedlab" in ast.unparse(n)}
     assert ours == {
         "from fedlab_book import figures",
-        "from fedlab_book.apart import spread",
+        "from fedlab_book.parallel import spread",
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedlab_core.data.whole import replacing, sweep, writable
+from fedlab_core.atomic_files import replacing, sweep, writable
 from fedlab_core.errors import InputError
 from fedlab_core.partition import iid
 
@@ -150,7 +150,7 @@ def test_what_can_be_written_is_not(tmp_path):
 
 HANGS = """
 import sys, time
-from fedlab_core.data.whole import replacing
+from fedlab_core.atomic_files import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

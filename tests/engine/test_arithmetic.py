@@ -5,7 +5,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core.client import cross_entropy
-from fedlab_core.engine.arithmetic import exact
+from fedlab_core.engine.determinism import exact
 
 
 def now() -> tuple:

@@ -9,9 +9,9 @@ import fedlab_core as fl
 from fedlab_core import engine, tree
 from fedlab_core.client.rule import Batch, ClientInput, Rule, cross_entropy
 from fedlab_core.client.training import Training
-from fedlab_core.engine.batching import blank, merge
+from fedlab_core.engine.merge_runs import blank, merge
 from fedlab_core.models.network import Net
-from fedlab_core.rounds import play as runs
+from fedlab_core.rounds import run as runs
 from fedlab_core.tree import Tree
 from tests.engine_cases import ENGINES
 from tests.methods.test_all import BRIEF

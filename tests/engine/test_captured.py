@@ -23,8 +23,8 @@ from fedlab_core.client.training import Cosine
 from fedlab_core.engine import Trained, begin_states, train
 from fedlab_core.engine import graphs as module
 from fedlab_core.engine.graphs import Captured, sizes
-from fedlab_core.engine.parts import is_out_of_memory
 from fedlab_core.engine.plan import make_plan
+from fedlab_core.engine.split_on_oom import is_out_of_memory
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task
 from fedlab_core.models import initial_state

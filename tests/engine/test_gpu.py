@@ -18,8 +18,8 @@ from fedlab_core import METHODS, Proxy, Run, Training, run_all
 from fedlab_core.client.augment import CropFlip
 from fedlab_core.client.training import Cosine
 from fedlab_core.engine import Client, train
-from fedlab_core.engine.arithmetic import exact
 from fedlab_core.engine.cohort import _network
+from fedlab_core.engine.determinism import exact
 from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states

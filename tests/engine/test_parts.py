@@ -7,7 +7,7 @@ from fedlab_core import InputError, Training, train
 from fedlab_core.engine import cohort as at
 from fedlab_core.engine.graphs import affordable
 from fedlab_core.engine.looped import _channels_last
-from fedlab_core.engine.parts import in_parts
+from fedlab_core.engine.split_on_oom import in_parts
 from fedlab_core.models.network import Network
 from tests.engine_cases import UNEQUAL, assert_same, problem
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedlab_ledger import command
+from fedlab_ledger.cli import command
 
 
 @pytest.fixture(autouse=True)

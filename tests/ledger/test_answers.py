@@ -8,12 +8,19 @@ import pytest
 from scipy.stats import binom
 
 from fedlab_ledger import Cell, Claim, Setting, judged
-from fedlab_ledger.answers import QUESTIONS, Count, answers, in_field, repeats, stance
-from fedlab_ledger.book import opened
-from fedlab_ledger.earlier import FAILED, FEW, HELD, crossed, earlier
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME, UNDECIDED
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.verdict import NONE, OPPOSITE, SAME, UNDECIDED
+from fedlab_ledger.report.answers import (
+    QUESTIONS,
+    Count,
+    answers,
+    in_field,
+    repeats,
+    stance,
+)
+from fedlab_ledger.report.book import opened
+from fedlab_ledger.report.earlier import FAILED, FEW, HELD, crossed, earlier
 
 AHEAD, BEHIND, OPEN = [2, 2.1, 1.9], [-3, -3.1, -2.9], [1, -1, 0.5]
 

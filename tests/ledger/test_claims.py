@@ -9,10 +9,17 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
-from fedlab_ledger.claims import Judged, as_json, as_text, record, tally
-from fedlab_ledger.lines import Found
+from fedlab_ledger.judge.claims import Judged, as_json, as_text, record, tally
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.model.verdict import (
+    AS_GOOD,
+    MATCHES,
+    NONE,
+    OPPOSITE,
+    SAME,
+    UNDECIDED,
+)
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.verdict import AS_GOOD, MATCHES, NONE, OPPOSITE, SAME, UNDECIDED
 
 
 def cell(row: str, paper: float | None, unit: str = "%") -> Cell:

@@ -16,9 +16,10 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, cluster, jobs, play_all, player
-from fedlab_ledger.cluster import LIVES, Crew
-from fedlab_ledger.lines import Found
+from fedlab_ledger import Store, jobs, play_all
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.run import cluster, player
+from fedlab_ledger.run.cluster import LIVES, Crew
 from tests.ledger_cases import BASE, cell, comparable, declare
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -335,7 +336,7 @@ papers.CLAIMS = {}
 """
 KILLS = """
 import os, signal, threading, time
-from fedlab_ledger.cluster import REPORTS
+from fedlab_ledger.run.cluster import REPORTS
 
 def kill():
     while True:

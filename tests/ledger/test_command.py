@@ -10,8 +10,11 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Cell, Setting, Store, Table, command, options, papers, player
-from fedlab_ledger.claims import Claim
+from fedlab_core.rounds import extensions
+from fedlab_ledger import Cell, Setting, Store, Table, papers
+from fedlab_ledger.cli import command, options
+from fedlab_ledger.model.claim import Claim
+from fedlab_ledger.run import player
 
 BASE = Setting(
     "letters",
@@ -236,7 +239,7 @@ def test_budgets(text, seconds):
 
 
 def test_without_the_ledger_its_verbs_are_unknown(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(__main__, "entry_points", lambda group: [])
+    monkeypatch.setattr(extensions, "entry_points", lambda group: [])
     code, _, err = call("tables", capsys)
     assert code == 2 and "invalid choice: 'tables'" in err and "train" in err
     assert call("methods", capsys)[0] == 0

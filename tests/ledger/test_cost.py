@@ -10,15 +10,16 @@ import pytest
 import torch
 
 from fedlab_core import __main__
-from fedlab_ledger import Store, cost
-from fedlab_ledger.build import run_of
-from fedlab_ledger.cells import Setting
-from fedlab_ledger.cost import Asked, Costs, Kind, Load, Pace, kind_of
-from fedlab_ledger.lines import Found
-from fedlab_ledger.load import load_of, sizes
-from fedlab_ledger.observers import Watching
-from fedlab_ledger.player import play
-from fedlab_ledger.work import Job, jobs
+from fedlab_ledger import Store
+from fedlab_ledger.model.cells import Setting
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.model.observers import Watching
+from fedlab_ledger.run import cost
+from fedlab_ledger.run.build import run_of
+from fedlab_ledger.run.cost import Asked, Costs, Kind, Load, Pace, kind_of
+from fedlab_ledger.run.jobs import Job, jobs
+from fedlab_ledger.run.player import play
+from fedlab_ledger.run.workload import load_of, sizes
 from tests.ledger_cases import BASE, cell, declare
 
 LETTERS = {"n_train": 1500, "n_test": 1000}

@@ -9,8 +9,8 @@ from torch import nn
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import cost, estimates
-from fedlab_ledger.estimates import Estimate, flops, summed
+from fedlab_ledger.run import cost, estimates
+from fedlab_ledger.run.estimates import Estimate, flops, summed
 from tests.ledger_cases import BASE, cell, declare
 
 # 3 clients with 30 letters of 16 x 16 each: an epoch of 2 rounds looks at 180.

@@ -12,9 +12,10 @@ from safetensors import safe_open
 from fedlab_core import __main__
 from fedlab_core.data import letters
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, export, folders
-from fedlab_ledger.build import run_of
-from fedlab_ledger.export import load
+from fedlab_ledger import Store
+from fedlab_ledger.export import folders, models
+from fedlab_ledger.export.models import load
+from fedlab_ledger.run.build import run_of
 from tests.ledger_cases import cell, declare
 
 OWN = {"clients": 3, "own_test": 0.25}
@@ -204,7 +205,7 @@ def test_what_is_no_export_is_not_loaded(here):
     path.write_bytes(b"\x80\x04\x95 pickled")
     with pytest.raises(InputError, match="is not an exported model"):
         load(path)
-    (only, *_) = export.export(CELLS[0], "tiny", 0, here / "m")
+    (only, *_) = models.export(CELLS[0], "tiny", 0, here / "m")
     whole = only.read_bytes()
     path.write_bytes(whole[:-10])
     with pytest.raises(InputError, match="is not an exported model"):

@@ -7,11 +7,12 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Setting, Table
-from fedlab_ledger.headline import SCALE, Headline, played, quoted, read_costs
-from fedlab_ledger.lines import Found, Line
-from fedlab_ledger.off import checked_of, differing
+from fedlab_ledger.model.headline import SCALE, Headline
+from fedlab_ledger.model.lines import Found, Line
 from fedlab_ledger.papers import CLAIMS, PAPERS, TABLES
 from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.report.gap_checks import checked_of, differing
+from fedlab_ledger.report.headline import played, quoted, read_costs
 
 BASE = Setting("letters", "fedavg", 3, local={"lr": 0.1, "crop": 4})
 

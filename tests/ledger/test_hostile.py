@@ -8,10 +8,12 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, papers, player, store
-from fedlab_ledger.lines import check_line
-from fedlab_ledger.store import MERGED
-from fedlab_ledger.terminal import printable
+from fedlab_ledger import Store, papers
+from fedlab_ledger.model import store
+from fedlab_ledger.model.lines import check_line
+from fedlab_ledger.model.store import MERGED
+from fedlab_ledger.model.terminal import printable
+from fedlab_ledger.run import player
 from tests.data.test_whole import full_after
 from tests.ledger.test_store import LINE, line
 from tests.ledger_cases import cell, declare
@@ -381,7 +383,7 @@ def test_a_learning_rate_beyond_reason_diverges_and_is_no_error(tmp_path):
     from dataclasses import replace
 
     from fedlab_ledger import jobs, play_all
-    from fedlab_ledger.measures import column_of
+    from fedlab_ledger.model.measures import column_of
 
     wild = [
         replace(

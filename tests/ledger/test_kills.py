@@ -24,7 +24,9 @@ import json, os, signal, sys, time
 import torch
 torch.set_num_threads(1)
 from fedlab_core import __main__
-from fedlab_ledger import Table, command, export, papers
+from fedlab_ledger import Table, papers
+from fedlab_ledger.cli import command
+from fedlab_ledger.export import models as export
 from tests.ledger_cases import BASE, cell
 
 cells = [cell(str(k), data=BASE.data | {"seed": k}) for k in range(12)]

@@ -11,11 +11,11 @@ import torch
 import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Setting, Store, jobs, play, play_all
-from fedlab_ledger.again import verify
-from fedlab_ledger.build import run_of
-from fedlab_ledger.lines import Found, check_line
-from fedlab_ledger.measures import check_metric, column, measure
-from fedlab_ledger.observers import OBSERVERS, Watching
+from fedlab_ledger.model.lines import Found, check_line
+from fedlab_ledger.model.measures import check_metric, column, measure
+from fedlab_ledger.model.observers import OBSERVERS, Watching
+from fedlab_ledger.run.build import run_of
+from fedlab_ledger.run.verify import verify
 
 TINY = Setting(
     "letters",

@@ -7,10 +7,11 @@ import pytest
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, jobs, play, play_all, player
-from fedlab_ledger.build import run_of
-from fedlab_ledger.lines import Found, check_line
-from fedlab_ledger.measures import measure
+from fedlab_ledger import Store, jobs, play, play_all
+from fedlab_ledger.model.lines import Found, check_line
+from fedlab_ledger.model.measures import measure
+from fedlab_ledger.run import player
+from fedlab_ledger.run.build import run_of
 from tests.ledger_cases import LETTERS, TINY, lettered
 
 CURVE = {"curve": [0.2, 0.6, 0.5, None, 0.4], "diverged": None, "clients": None}

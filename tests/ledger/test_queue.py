@@ -14,14 +14,15 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import Store, player
-from fedlab_ledger.cells import Setting
-from fedlab_ledger.lines import Found
-from fedlab_ledger.minutes import Minutes, lasting
+from fedlab_ledger import Store
+from fedlab_ledger.model.cells import Setting
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import TABLES
-from fedlab_ledger.queue import Wanted, each_alone, read_queue
-from fedlab_ledger.under_way import FOLDER
-from fedlab_ledger.work import jobs
+from fedlab_ledger.run import player
+from fedlab_ledger.run.jobs import jobs
+from fedlab_ledger.run.progress import Minutes, lasting
+from fedlab_ledger.run.queue import Wanted, each_alone, read_queue
+from fedlab_ledger.run.resume import FOLDER
 from tests.ledger_cases import BASE, cell
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -175,7 +176,9 @@ import sys
 import torch
 torch.set_num_threads(1)
 from fedlab_core import __main__
-from fedlab_ledger import Table, command, papers, player
+from fedlab_ledger import Table, papers
+from fedlab_ledger.cli import command
+from fedlab_ledger.run import player
 from tests.ledger_cases import BASE, cell
 
 player.commit = command.commit = player.code = lambda: "abc1234"

@@ -5,9 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from fedlab_ledger import Setting
-from fedlab_ledger.build import data_of, scenario_of
-from fedlab_ledger.papers import TABLES
-from fedlab_ledger.ran import (
+from fedlab_ledger.model.describe import (
     DATA,
     NETWORKS,
     clients,
@@ -17,6 +15,8 @@ from fedlab_ledger.ran import (
     network,
     ran_on,
 )
+from fedlab_ledger.papers import TABLES
+from fedlab_ledger.run.build import data_of, scenario_of
 
 SETTINGS = {s.key: s for t in TABLES.values() for c in t.cells
             for s in c.settings.values()}  # fmt: skip

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_ledger import Setting, Table
-from fedlab_ledger import cells as cells_of
-from fedlab_ledger.build import data_of, method_of, run_of, scenario_of, training_of
-from fedlab_ledger.cells import canonical, digest
+from fedlab_ledger.model import cells as cells_of
+from fedlab_ledger.model.cells import canonical, digest
+from fedlab_ledger.run.build import data_of, method_of, run_of, scenario_of, training_of
 from tests.ledger_cases import LETTERS, TINY, lettered
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fedlab_core.errors import InputError
-from fedlab_ledger.lines import check_line, found_in, read_lines
-from fedlab_ledger.store import Store
+from fedlab_ledger.model.lines import check_line, found_in, read_lines
+from fedlab_ledger.model.store import Store
 
 LINE = {
     "schema": 1, "key": "k", "paper": "p", "table": "t", "row": "r", "column": "c",

@@ -16,9 +16,10 @@ from safetensors.torch import load_file, save
 
 from fedlab_core import __main__
 from fedlab_core.errors import InputError
-from fedlab_ledger import cluster, export, folders, player
-from fedlab_ledger.cluster import Crew
-from fedlab_ledger.export import load
+from fedlab_ledger.export import folders, models
+from fedlab_ledger.export.models import load
+from fedlab_ledger.run import cluster, player
+from fedlab_ledger.run.cluster import Crew
 from tests.ledger.test_hostile import call
 from tests.ledger_cases import cell, declare
 
@@ -39,7 +40,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def exported(here):
     """The files of an export: a model and its card."""
-    (model, card) = export.export(CELL, "tiny", 0, here / "m")
+    (model, card) = models.export(CELL, "tiny", 0, here / "m")
     return model, card
 
 
@@ -115,7 +116,7 @@ def _linked(m: Path) -> str:
 
 
 def _another(m: Path) -> str:
-    export.export(CELL, "tiny", 1, m.parent / "other")
+    models.export(CELL, "tiny", 1, m.parent / "other")
     (m.parent / "other" / "model.safetensors").replace(m / "model-1.safetensors")
     return "model-1.safetensors"
 

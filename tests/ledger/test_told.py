@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from fedlab_ledger.lines import KNOWN
+from fedlab_ledger.model.lines import KNOWN
 
 PAGE = Path(__file__).parents[2] / "book" / "how_this_book_is_made.md"
 

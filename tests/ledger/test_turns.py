@@ -12,8 +12,8 @@ import pytest
 
 from fedlab_core import __main__
 from fedlab_ledger import Store, jobs, play_all
-from fedlab_ledger.lines import Found
-from fedlab_ledger.turns import CLAIMS, sharing
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.run.job_locks import CLAIMS, sharing
 from tests.ledger_cases import BASE, cell
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -22,7 +22,8 @@ import sys, time
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from fedlab_ledger import Store, jobs, play_all, player
+from fedlab_ledger import Store, jobs, play_all
+from fedlab_ledger.run import player
 from tests.ledger.test_turns import CELLS
 
 store, rest = Store(Path(sys.argv[1])), player.play
@@ -125,8 +126,8 @@ def test_a_claim_is_of_cells_and_seeds(tmp_path):
 import sys
 from pathlib import Path
 from fedlab_ledger import Store, jobs
-from fedlab_ledger.lines import Found
-from fedlab_ledger.turns import sharing
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.run.job_locks import sharing
 from tests.ledger.test_turns import CELLS
 for k, seeds in ((0, (1, 2)), (0, (2,)), (1, (0, 1))):
     waiting = jobs([CELLS[k]], "tiny", seeds, Found())
@@ -148,8 +149,8 @@ for k, seeds in ((0, (1, 2)), (0, (2,)), (1, (0, 1))):
 def test_a_budget_ends_the_waiting_for_others(tmp_path, monkeypatch):
     store = Store(tmp_path)
     waiting = jobs([CELLS[0]], "tiny", (0,), Found())
-    monkeypatch.setattr("fedlab_ledger.turns.Claims.take", lambda *given: False)
-    monkeypatch.setattr("fedlab_ledger.player.PAUSE", 0.01)
+    monkeypatch.setattr("fedlab_ledger.run.job_locks.Claims.take", lambda *given: False)
+    monkeypatch.setattr("fedlab_ledger.run.player.PAUSE", 0.01)
     begun = time.monotonic()
     assert list(play_all(waiting, store, budget=0.2)) == []
     assert time.monotonic() - begun < 5

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from fedlab_ledger.verdict import (
+from fedlab_ledger.model.verdict import (
     AS_GOOD,
     DIFFERS,
     MATCHES,
@@ -21,7 +21,7 @@ from fedlab_ledger.verdict import (
     counting,
     judge_gain,
 )
-from fedlab_ledger.verdict import judge as judged
+from fedlab_ledger.model.verdict import judge as judged
 
 
 def seeds(*values):

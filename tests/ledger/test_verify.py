@@ -2,9 +2,10 @@
 
 import pytest
 
-from fedlab_ledger import again, jobs, play
-from fedlab_ledger.again import verify
-from fedlab_ledger.lines import Found
+from fedlab_ledger import jobs, play
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.run import verify as verifying
+from fedlab_ledger.run.verify import verify
 from tests.ledger_cases import lettered
 
 
@@ -34,7 +35,7 @@ STORED = {
 @pytest.mark.parametrize("name", [*STORED, "metrics", "seen"])
 def test_verify_compares_everything_that_is_stored(name, verified):
     """Whatever was edited by hand is named."""
-    line, again = verified
+    line, verify = verified
     if name in STORED:
         edited, said = line | {name: STORED[name]}, {name}
     else:
@@ -42,11 +43,11 @@ def test_verify_compares_everything_that_is_stored(name, verified):
         at, value = more[name]
         edited = line | {name: line.get(name, {}) | {at: value}}
         said = {f"{name}.{at}"}
-    check = again(edited)
+    check = verify(edited)
     assert check.exact and set(check.differs) == said
     assert check.text.endswith(": " + ", ".join(said))
     # on another machine, what contradicts the line itself, or no machine changes
-    check = again(edited | {"device": "another"})
+    check = verify(edited | {"device": "another"})
     seen = {"value", "curve", "clients", "steps", "diverged"}
     assert bool(check.differs) == (name in seen), check.text
 
@@ -55,5 +56,5 @@ def test_verify_compares_everything_that_is_stored(name, verified):
 def verified(monkeypatch):
     """A line, and what verifying an edited one says, played once for all."""
     lines = play(jobs([lettered()], "tiny", (0, 1), Found())[0])
-    monkeypatch.setattr(again, "play", lambda job, device: lines)
+    monkeypatch.setattr(verifying, "play", lambda job, device: lines)
     return lines[0], lambda edited: verify(lettered(), edited, "cpu", 0.5)

@@ -9,7 +9,7 @@ import torch
 
 import tests.reference as plain
 from fedlab_core import METHODS, Dataset, World, build, iid, world
-from fedlab_core.rounds import play
+from fedlab_core.rounds import run
 from fedlab_core.rounds.worlds import Proxy
 
 
@@ -44,7 +44,7 @@ def does_what_its_mark_says(request, monkeypatch):
 
 
 def _watch(monkeypatch, seen: dict) -> None:
-    begun, close = play.Simulation, torch.testing.assert_close
+    begun, close = run.Simulation, torch.testing.assert_close
 
     def played(run, *how, **more):
         seen["played"].add(run.method.name)
@@ -63,7 +63,7 @@ def _watch(monkeypatch, seen: dict) -> None:
 
         return gives
 
-    monkeypatch.setattr(play, "Simulation", played)
+    monkeypatch.setattr(run, "Simulation", played)
     monkeypatch.setattr(torch.testing, "assert_close", compared)
     for found in pkgutil.iter_modules(plain.__path__, "tests.reference."):
         if found.name.split(".")[-1].startswith("test_"):

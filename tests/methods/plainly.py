@@ -11,7 +11,7 @@ from fedlab_core import Method, Run, Training, World, run_all
 from fedlab_core.engine import Client, batch_order
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.history import Round, draw_participants
+from fedlab_core.rounds.records import Round, draw_participants
 from tests.reference import fedavg
 
 ROUNDS, SEED = 3, 7

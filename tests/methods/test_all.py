@@ -10,7 +10,7 @@ from fedlab_core import METHODS, Groups, Proxy, World, tree
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods import named_rule
 from fedlab_core.models import initial_state
-from fedlab_core.rounds import play
+from fedlab_core.rounds import run
 from tests.methods.plainly import LOCAL, judged, played
 
 # Server epochs and steps are few: what is asked here is whether it runs.
@@ -125,7 +125,7 @@ def test_combinations_no_paper_tried_work(furnished):
 def test_what_cannot_work_in_a_world_is_refused_before_anyone_trains(
     furnished, monkeypatch, name, options, taking_part, says
 ):
-    monkeypatch.setattr(play, "train", None)
+    monkeypatch.setattr(run, "train", None)
     asked = METHODS[name](LOCAL, **options)
     with pytest.raises(fl.InputError, match=says):
         fl.federate(furnished, asked, 2, participants=taking_part)
@@ -135,7 +135,7 @@ def test_what_cannot_work_in_a_world_is_refused_before_anyone_trains(
 def test_without_a_proxy_it_is_refused_before_anyone_trains(
     small_world, monkeypatch, name
 ):
-    monkeypatch.setattr(play, "train", None)
+    monkeypatch.setattr(run, "train", None)
     with pytest.raises(fl.InputError, match="learns on data of the server"):
         fl.federate(small_world, METHODS[name](LOCAL), 2)
 

@@ -18,8 +18,8 @@ from fedlab_core import (
     World,
     build,
     fedavg,
+    federate,
     load,
-    run,
     world,
 )
 from fedlab_core.errors import InputError
@@ -144,9 +144,9 @@ def test_kmeans_equals_the_plain_version(permuted):
 
 
 def test_ifca_tells_permuted_labels_apart(permuted):
-    h = run(permuted, ifca(TRAIN, k=2), 8)
+    h = federate(permuted, ifca(TRAIN, k=2), 8)
     assert pairs(h.group_of) == pairs(KINDS)
-    together = run(permuted, fedavg(TRAIN), 8)
+    together = federate(permuted, fedavg(TRAIN), 8)
     assert h.rows[-1]["train_loss"] < together.rows[-1]["train_loss"] - 0.3
 
 
@@ -154,33 +154,33 @@ def test_cfl_splits_where_permuted_labels_pull_apart(permuted):
     """Together they come to a stand, below eps1; each kind by itself does not."""
     seen: list[list[int]] = []
     method = cfl(TRAIN, eps1=0.4, eps2=0.5, gamma_max=0.5, after=4)
-    h = run(permuted, method, 7, observe=lambda r: seen.append(r.group_of) or {})
+    h = federate(permuted, method, 7, observe=lambda r: seen.append(r.group_of) or {})
     assert seen[:4] == [[0] * 6] * 4
     assert h.group_of == KINDS and len(h.states["head.bias"]) == 2
 
 
 def test_fesem_and_kmeans_tell_them_apart_from_a_common_start(permuted):
-    assert pairs(run(permuted, fesem(TRAIN, k=2), 4).group_of) == pairs(KINDS)
-    assert run(permuted, kmeans(TRAIN, k=2, alone=4), 1).group_of == KINDS
+    assert pairs(federate(permuted, fesem(TRAIN, k=2), 4).group_of) == pairs(KINDS)
+    assert federate(permuted, kmeans(TRAIN, k=2, alone=4), 1).group_of == KINDS
 
 
 def test_fesem_from_random_models_stays_where_it_was_drawn(permuted):
     """A client's model ends nearest to the random one that it began from."""
     method = fesem(TRAIN, k=3, start="random")
-    assert run(permuted, method, 4).group_of == method.groups.begin(permuted, 0)
+    assert federate(permuted, method, 4).group_of == method.groups.begin(permuted, 0)
     assert pairs(method.groups.begin(permuted, 0)) != pairs(KINDS)
 
 
 @pytest.mark.parametrize("groups", [IFCA(2), CFL(), FeSEM(2), KMeans(2, alone=1)])
 def test_any_method_trains_in_these_groups(permuted, groups):
     for method in (fedavg(TRAIN), fedprox(TRAIN)):
-        h = run(permuted, replace(method, groups=groups), 2, participants=4)
+        h = federate(permuted, replace(method, groups=groups), 2, participants=4)
         assert len(h.group_of) == 6 and not h.diverged
 
 
 @pytest.mark.parametrize("make", [ifca, cfl, fesem, kmeans])
 def test_the_same_seed_gives_the_same_groups(permuted, make):
-    a, b = (run(permuted, make(TRAIN), 2, seed=3) for _ in range(2))
+    a, b = (federate(permuted, make(TRAIN), 2, seed=3) for _ in range(2))
     assert a.group_of == b.group_of
     assert all(torch.equal(v, b.states[n]) for n, v in a.states.items())
 
@@ -323,7 +323,7 @@ def test_clusters_of_a_made_case():
 
 def test_the_distances_that_each_is_based_on(permuted):
     models = trained_alone(permuted, TRAIN, rounds=3)
-    alone = run(permuted, local_only(TRAIN), 3).states
+    alone = federate(permuted, local_only(TRAIN), 3).states
     assert all(torch.equal(v, alone[n]) for n, v in models.items())
     rows = torch.cat([v.flatten(1) for v in models.values()], 1).double().numpy()
     gap = np.linalg.norm(rows[:, None] - rows, axis=2)
@@ -361,6 +361,6 @@ def test_what_makes_no_sense_is_refused(permuted):
     with pytest.raises(InputError, match="one member cannot be split"):
         bipartition(torch.ones(1, 1))
     with pytest.raises(InputError, match="7 clusters need 7 clients or more, not 6"):
-        run(permuted, kmeans(TRAIN, k=7, alone=1), 1)
+        federate(permuted, kmeans(TRAIN, k=7, alone=1), 1)
     with pytest.raises(InputError, match="4 clusters need 4 clients or more, not 2"):
-        run(permuted, fesem(TRAIN, k=4), 1, participants=2)
+        federate(permuted, fesem(TRAIN, k=4), 1, participants=2)

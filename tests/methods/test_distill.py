@@ -9,7 +9,17 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy, kl_div
 
-from fedlab_core import BySize, Training, World, build, fedavg, iid, run, tree, world
+from fedlab_core import (
+    BySize,
+    Training,
+    World,
+    build,
+    fedavg,
+    federate,
+    iid,
+    tree,
+    world,
+)
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, keys_of, normal
@@ -192,8 +202,8 @@ def test_without_epochs_it_is_fedavg_to_the_bit(
     proxied, small_local, make, engine, participants
 ):
     how = {"participants": participants, "engine": engine}
-    want = run(proxied, fedavg(small_local), 2, **how).states
-    got = run(proxied, make(small_local, epochs=0), 2, **how).states
+    want = federate(proxied, fedavg(small_local), 2, **how).states
+    got = federate(proxied, make(small_local, epochs=0), 2, **how).states
     assert all(torch.equal(v, want[n]) for n, v in got.items())
 
 
@@ -235,7 +245,9 @@ def test_labels_matter_to_fine_tuning_alone(proxied, small_local):
     x, y = proxied.view.proxy_set("test")
     other = replace(proxied, proxy=(x, (y + 1) % 10))
     for make, same in ((feddf, True), (fedbe, True), (server_ft, False)):
-        a, b = (run(w, make(small_local, epochs=2), 1).states for w in (proxied, other))
+        a, b = (
+            federate(w, make(small_local, epochs=2), 1).states for w in (proxied, other)
+        )
         assert torch.equal(a["head.bias"], b["head.bias"]) == same
 
 
@@ -243,8 +255,8 @@ def test_labels_matter_to_fine_tuning_alone(proxied, small_local):
 @pytest.mark.parametrize("make", [fedbe, server_ft])
 def test_the_engines_agree(proxied, small_local, make, engine):
     method = make(small_local, epochs=3, batch=16)
-    h = run(proxied, method, 2, participants=4, engine=engine)
-    other = run(proxied, method, 2, participants=4).states
+    h = federate(proxied, method, 2, participants=4, engine=engine)
+    other = federate(proxied, method, 2, participants=4).states
     for name, v in h.states.items():
         torch.testing.assert_close(v, other[name], rtol=1e-4, atol=1e-4)
     assert 0 < h.accuracy() < 1
@@ -253,10 +265,10 @@ def test_the_engines_agree(proxied, small_local, make, engine):
 @pytest.mark.parametrize("make", [feddf, fedbe, server_ft])
 def test_the_same_seed_gives_the_same_bits(proxied, small_local, make):
     method = make(small_local, epochs=3, batch=7)
-    a, b = (run(proxied, method, 2) for _ in range(2))
+    a, b = (federate(proxied, method, 2) for _ in range(2))
     assert all(torch.equal(v, b.states[n]) for n, v in a.states.items())
     assert all(type(row["server_loss"]) is float for row in a.rows)
-    c = run(proxied, method, 2, seed=1)
+    c = federate(proxied, method, 2, seed=1)
     assert not torch.equal(a.states["head.bias"], c.states["head.bias"])
 
 
@@ -299,7 +311,9 @@ def test_a_network_with_dropout_and_batchnorm_plays(small_data, make):
     net = build("mlp", small_data.shape, 10, hidden=(8,), dropout=0.2, batch_norm=True)
     who = iid(small_data.y_train, 3)
     w = world(small_data, who, net, proxy=Proxy(per_class=2))
-    a, b = (run(w, make(Training(), epochs=3, batch=7), 2).states for _ in range(2))
+    a, b = (
+        federate(w, make(Training(), epochs=3, batch=7), 2).states for _ in range(2)
+    )
     assert tree.is_finite(a) and all(torch.equal(v, b[n]) for n, v in a.items())
 
 
@@ -311,7 +325,7 @@ def test_a_network_with_dropout_and_batchnorm_plays(small_data, make):
 )
 def test_without_a_proxy_it_says_how_to_get_one(small_world, method, who):
     with pytest.raises(InputError, match=f"{who} learns on data of the server.*Proxy"):
-        run(small_world, method, 1)
+        federate(small_world, method, 1)
 
 
 @pytest.mark.parametrize(

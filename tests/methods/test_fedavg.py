@@ -18,10 +18,10 @@ from fedlab_core import (
     World,
     build,
     fedavg,
+    federate,
     iid,
     local_only,
     nobody,
-    run,
     tree,
     world,
 )
@@ -29,7 +29,7 @@ from fedlab_core.engine import Client, batch_order
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.fedavg import average
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.history import draw_participants
+from fedlab_core.rounds.records import draw_participants
 from fedlab_core.rounds.weigh import Members
 from tests.methods.gathering import gathered
 from tests.reference import fedavg as plain
@@ -65,7 +65,7 @@ def test_two_clients_by_hand():
     w = one_pixel_world([1, 1, 1, 2], [0, 0, 0, 1], [[0, 1, 2], [3]])
     local = Training(lr=1.0, batch_size=10)
     for weigh, slope, shift in ((BySize(), 1 / 8, 1 / 4), (Equal(), -1 / 4, 0.0)):
-        got = run(w, fedavg(local, weigh), 1, start=ZERO).states
+        got = federate(w, fedavg(local, weigh), 1, start=ZERO).states
         want = torch.tensor([[[slope], [-slope]]])
         torch.testing.assert_close(got["head.weight"], want)
         torch.testing.assert_close(got["head.bias"], torch.tensor([[shift, -shift]]))
@@ -98,7 +98,7 @@ def test_equals_the_plain_version(small_world, engine, participants, name):
     local = Training(lr=0.05, epochs=2, batch_size=16, momentum=0.9, weight_decay=1e-3)
     want = plainly(small_world, local, 3, 7, participants, WEIGHTS[name])
     seen = []
-    run(
+    federate(
         small_world,
         METHODS[name](local),
         3,
@@ -117,7 +117,7 @@ def test_equals_the_plain_version(small_world, engine, participants, name):
 def test_alone_equals_the_plain_version_with_one_client(small_world, engine):
     """Three rounds; the keys of the mini-batches are those of client k."""
     local, w = Training(lr=0.05, batch_size=16, momentum=0.9), small_world
-    got = run(w, local_only(local), 3, seed=7, engine=engine).states
+    got = federate(w, local_only(local), 3, seed=7, engine=engine).states
     for k, held in enumerate(w.partition.indices):
         model = w.make()
         model.load_state_dict(initial_state(w.make, derive_seed(7, 0xF1257)))
@@ -135,7 +135,7 @@ def test_one_client_is_plain_sgd(small_data):
     """Nothing to average: two rounds of E = 1 by torch.optim.SGD on one model."""
     w = world(small_data, iid(small_data.y_train, 1), build("mlp", (1, 14, 14), 10))
     local = Training(lr=0.1, batch_size=32)
-    got = run(w, fedavg(local), 2).states
+    got = federate(w, fedavg(local), 2).states
     net = w.make()
     net.load_state_dict(initial_state(w.make, derive_seed(0, 0xF1257)))
     sgd = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -150,7 +150,7 @@ def test_one_client_is_plain_sgd(small_data):
 
 
 def test_no_epoch_leaves_the_model_where_it_was(small_world):
-    h = run(small_world, fedavg(Training(epochs=0)), 2)
+    h = federate(small_world, fedavg(Training(epochs=0)), 2)
     start = initial_state(small_world.make, derive_seed(0, 0xF1257))
     for name, v in start.items():
         torch.testing.assert_close(h.states[name][0], v)
@@ -196,7 +196,7 @@ def test_batch_norms_statistics_are_averaged_too(small_data):
     w = one_pixel_world([1, 3, 5, 9], [0, 1, 0, 1], [[0, 1], [2, 3]])
     make = build("mlp", (1, 1, 1), 2, hidden=(1,), batch_norm=True)
     w, seen = replace(w, make=make, model=make()), []
-    run(w, fedavg(Training()), 1, observe=lambda r: seen.append(r) or {})
+    federate(w, fedavg(Training()), 1, observe=lambda r: seen.append(r) or {})
     for name in ("features.2.running_mean", "features.2.running_var"):
         both = seen[0].trained.states[name]
         assert not torch.equal(both[0], both[1])

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import Partition, World, build, fedavg, run, world
+from fedlab_core import Partition, World, build, fedavg, federate, world
 from fedlab_core.errors import InputError
 from fedlab_core.methods.fedcollab import (
     FedCollab,
@@ -324,7 +324,7 @@ def test_with_partial_participation_absent_members_keep_their_coalition(
 def test_any_method_trains_in_coalitions(two_kinds, small_local):
     groups = FedCollab(C=5, **QUICK)
     for method in (fedavg(small_local), fedprox(small_local)):
-        h = run(two_kinds, replace(method, groups=groups), 2)
+        h = federate(two_kinds, replace(method, groups=groups), 2)
         assert h.group_of == [0, 0, 0, 0, 1, 1] and not h.diverged
 
 

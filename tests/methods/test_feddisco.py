@@ -7,7 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import BySize, Disco, Equal, Training, fedavg, feddisco, niid2, run
+from fedlab_core import (
+    BySize,
+    Disco,
+    Equal,
+    Training,
+    fedavg,
+    feddisco,
+    federate,
+    niid2,
+)
 from fedlab_core.errors import InputError
 from fedlab_core.methods.feddisco import disco_weights
 from fedlab_core.metrics import DISCREPANCIES
@@ -29,7 +38,7 @@ def test_two_clients_by_hand():
     W0 = 1/7 * 1/2 - 6/7 * 1/2 = -5/14, b0 = 1/14.
     """
     w = one_pixel_world([1, 1, 1, 3], [0, 0, 0, 1], [[0, 1], [2, 3]])
-    got = run(w, feddisco(Training(lr=1.0, batch_size=10)), 1, start=ZERO).states
+    got = federate(w, feddisco(Training(lr=1.0, batch_size=10)), 1, start=ZERO).states
     want = torch.tensor([[[-5 / 14], [5 / 14]]])
     torch.testing.assert_close(got["head.weight"], want)
     torch.testing.assert_close(got["head.bias"], torch.tensor([[1 / 14, -1 / 14]]))
@@ -47,7 +56,7 @@ def test_equals_the_plain_version(small_world, participants, metric, normalise):
 
     want, seen = plainly(small_world, local, 2, 3, participants, weights), []
     method = feddisco(local, a=0.4, b=0.15, metric=metric, normalise=normalise)
-    run(
+    federate(
         small_world,
         method,
         2,
@@ -152,8 +161,8 @@ def test_without_a_and_b_it_is_fedavg(small_world, small_local):
     assert Disco(0, 0)(members(COUNTS)).tolist() == pytest.approx(
         BySize()(members(COUNTS)).tolist()
     )
-    a = run(small_world, feddisco(small_local, a=0, b=0), 2).states
-    b = run(small_world, fedavg(small_local), 2).states
+    a = federate(small_world, feddisco(small_local, a=0, b=0), 2).states
+    b = federate(small_world, fedavg(small_local), 2).states
     for name, v in a.items():
         torch.testing.assert_close(v, b[name])
 

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.optim.swa_utils import SWALR
 
-from fedlab_core import METHODS, Equal, fedavg, run, tree
+from fedlab_core import METHODS, Equal, fedavg, federate, tree
 from fedlab_core.methods.fedlaw import (
     Law,
     LawSwa,
@@ -234,7 +234,7 @@ def test_without_server_epochs_it_is_fedavg_to_the_bit(
     proxied, small_local, participants, engine
 ):
     how = {"participants": participants, "engine": engine}
-    want = run(proxied, fedavg(small_local), 2, **how).states
+    want = federate(proxied, fedavg(small_local), 2, **how).states
     for method in (
         shrunk(small_local, 1.0),
         gws(small_local, server_epochs=0),
@@ -243,13 +243,15 @@ def test_without_server_epochs_it_is_fedavg_to_the_bit(
         attentive(small_local, early_stop=0, **FEW),
         fedlaw_swa(small_local, server_epochs=1),
     ):
-        got = run(proxied, method, 2, **how).states
+        got = federate(proxied, method, 2, **how).states
         assert all(torch.equal(v, want[n]) for n, v in got.items()), method.name
 
 
 def test_equal_weights_to_start_from(proxied, small_local):
-    got = run(proxied, fedlaw(small_local, start="equal", server_epochs=0), 1).states
-    want = run(proxied, fedavg(small_local, Equal()), 1).states
+    got = federate(
+        proxied, fedlaw(small_local, start="equal", server_epochs=0), 1
+    ).states
+    want = federate(proxied, fedavg(small_local, Equal()), 1).states
     assert all(torch.equal(v, want[n]) for n, v in got.items())
 
 

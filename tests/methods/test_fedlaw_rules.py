@@ -8,7 +8,7 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from fedlab_core import BySize, Training, World, build, iid, run, tree, world
+from fedlab_core import BySize, Training, World, build, federate, iid, tree, world
 from fedlab_core.engine import reestimate
 from fedlab_core.errors import InputError
 from fedlab_core.methods.fedlaw import (
@@ -55,7 +55,7 @@ def test_a_client_with_wrong_labels_counts_less(small_data, make):
     data = replace(small_data, y_train=wrong)
     net = build("mlp", data.shape, 10, hidden=(32,))
     w, seen = world(data, who, net, proxy=Proxy(per_class=8)), []
-    run(
+    federate(
         w,
         make(Training(epochs=5), server_epochs=40),
         3,
@@ -66,7 +66,7 @@ def test_a_client_with_wrong_labels_counts_less(small_data, make):
 
 
 def test_the_same_seed_gives_the_same_bits_and_rounds_differ(proxied, small_local):
-    a, b = (run(proxied, fedlaw(small_local, **FEW), 2) for _ in range(2))
+    a, b = (federate(proxied, fedlaw(small_local, **FEW), 2) for _ in range(2))
     assert all(torch.equal(v, b.states[n]) for n, v in a.states.items())
     assert a.rows[0]["gamma"] == b.rows[0]["gamma"] != a.rows[1]["gamma"]
     law = Law(**FEW)
@@ -79,15 +79,15 @@ def test_the_same_seed_gives_the_same_bits_and_rounds_differ(proxied, small_loca
 @pytest.mark.parametrize("make", [fedlaw, fedlaw_swa])
 def test_the_engines_agree(proxied, small_local, make, engine):
     method = make(small_local, server_epochs=14, batch=16)
-    h = run(proxied, method, 2, participants=4, engine=engine)
-    other = run(proxied, method, 2, participants=4).states
+    h = federate(proxied, method, 2, participants=4, engine=engine)
+    other = federate(proxied, method, 2, participants=4).states
     for name, v in h.states.items():
         torch.testing.assert_close(v, other[name], rtol=1e-4, atol=1e-4)
     assert 0 < h.accuracy() < 1
 
 
 def test_the_history_tells_what_was_learned(proxied, small_local):
-    h = run(proxied, fedlaw(small_local, **FEW), 2)
+    h = federate(proxied, fedlaw(small_local, **FEW), 2)
     for row in h.rows:
         numbers = [row[n] for n in ("gamma", "g_norm", "w_norm", "r", "lambda_max")]
         assert all(type(v) is float and v > 0 for v in numbers)
@@ -147,7 +147,7 @@ def test_a_network_with_dropout_and_batchnorm_plays(small_data, policy):
     who = iid(small_data.y_train, 3)
     w = world(small_data, who, make, proxy=Proxy(per_class=2))
     method = fedlaw(Training(), batch=7, server_epochs=3, statistics=policy)
-    a, b = (run(w, method, 2).states for _ in range(2))
+    a, b = (federate(w, method, 2).states for _ in range(2))
     assert tree.is_finite(a) and all(torch.equal(v, b[n]) for n, v in a.items())
 
 
@@ -158,7 +158,7 @@ def test_every_group_learns_for_itself(proxied, small_local):
     """A group's numbers are those of its members alone."""
     halves, seen = Groups.fixed([[0, 1, 2], [3, 4, 5]]), []
     method = replace(fedlaw(small_local, **FEW), groups=halves)
-    h = run(proxied, method, 1, observe=lambda r: seen.append(r) or {})
+    h = federate(proxied, method, 1, observe=lambda r: seen.append(r) or {})
     for g, now in enumerate(seen[0].servers):
         assert len(now.memory["lambda"]) == 3
         assert h.rows[0][f"gamma.{g}"] == now.metrics["gamma"]
@@ -183,7 +183,7 @@ def test_without_a_proxy_it_says_how_to_get_one(small_world, method, who):
     with pytest.raises(
         InputError, match=f"{who}.* learns on data of the server.*Proxy"
     ):
-        run(small_world, method, 1)
+        federate(small_world, method, 1)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_fine_tuning(small_world, participants, engine):
     s = setting(small_world, LOCAL, participants)
     want = plain.fine_tune(*s.start, *s.sgd, s.by_size, steps(s, 2))
     agree(ours, want)
-    history = fl.run(
+    history = fl.federate(
         small_world, fl.finetune(LOCAL, steps=2), 3, 7, participants=participants
     )
     for row, r in zip(history.rows, want, strict=True):
@@ -48,7 +48,9 @@ def test_per_fedavg(small_world, participants, engine):
     ours = played(small_world, fl.per_fedavg(BARE), participants, engine)
     agree(ours, want)
     differ(ours, played(small_world, fl.fedavg(BARE), participants, engine))
-    history = fl.run(small_world, fl.per_fedavg(BARE), 3, 7, participants=participants)
+    history = fl.federate(
+        small_world, fl.per_fedavg(BARE), 3, 7, participants=participants
+    )
     got = judged(small_world, want[-1].clients["model"])
     assert history.rows[-1]["accuracy"] == pytest.approx(got, abs=2e-3)
 
@@ -72,7 +74,7 @@ def test_ditto(small_world):
     s = setting(small_world, LOCAL, None)
     want = plain.ditto(*s.start, *s.sgd, s.by_size, s.batches, 0.7)
     agree(played(small_world, fl.ditto(LOCAL, lam=0.7), None), want)
-    history = fl.run(small_world, fl.ditto(LOCAL, lam=0.7), 3, 7)
+    history = fl.federate(small_world, fl.ditto(LOCAL, lam=0.7), 3, 7)
     for row, r in zip(history.rows, want, strict=True):
         got = judged(small_world, r.clients["model"])
         assert row["accuracy"] == pytest.approx(got, abs=2e-3)
@@ -111,9 +113,9 @@ def test_a_tie_that_strong_is_the_groups_model(small_world):
     """Ditto with a large lambda ends at x, with none trains alone."""
     tied = replace(BARE, lr=0.001)
     free, strong = (
-        fl.run(small_world, fl.ditto(tied, lam=lam), 2, 7) for lam in (0.0, 900.0)
+        fl.federate(small_world, fl.ditto(tied, lam=lam), 2, 7) for lam in (0.0, 900.0)
     )
-    plainly = fl.run(small_world, fl.fedavg(tied), 2, 7)
+    plainly = fl.federate(small_world, fl.fedavg(tied), 2, 7)
     gap = abs(strong.rows[-1]["accuracy"] - plainly.rows[-2]["accuracy"])
     assert gap < 0.02
     assert free.rows[-1]["accuracy"] != strong.rows[-1]["accuracy"]
@@ -126,7 +128,7 @@ def test_own_tests_judge_every_client_on_its_own(small_data):
     w = fl.world(
         small_data, who, fl.build("mlp", small_data.shape, 10, hidden=(8,)), tests=lists
     )
-    h = fl.run(w, fl.fedavg(LOCAL), 2, 1)
+    h = fl.federate(w, fl.fedavg(LOCAL), 2, 1)
     model = w.make()
     model.load_state_dict({n: v[0] for n, v in h.states.items()})
     want = []
@@ -143,7 +145,8 @@ def test_own_tests_judge_every_client_on_its_own(small_data):
 def test_personal_models_need_few_judgements(small_world):
     """Only every third round, and the last, is judged; the models are the same."""
     often, seldom = (
-        fl.run(small_world, fl.finetune(LOCAL), 4, 7, judge_every=n) for n in (1, 3)
+        fl.federate(small_world, fl.finetune(LOCAL), 4, 7, judge_every=n)
+        for n in (1, 3)
     )
     judged_at = [r["round"] for r in seldom.rows if "accuracy" in r]
     assert judged_at == [3, 4]

@@ -7,7 +7,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core.engine import Client, client_means
-from fedlab_core.engine.means import _some
+from fedlab_core.engine.mean_statistics import _some
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.rfedavg import Clipped, Others, delta
@@ -139,7 +139,7 @@ def test_it_draws_the_mean_features_together(small_world, make):
 
 def test_rfedavg_sends_d_numbers_more_each_way(small_world):
     one, more = (
-        fl.run(small_world, m, 1, participants=3).rows[0]["bytes"]
+        fl.federate(small_world, m, 1, participants=3).rows[0]["bytes"]
         for m in (fl.fedavg(LOCAL), fl.rfedavg_plus(LOCAL))
     )
     assert more - one == 3 * 4 * (16 + 16 + 2)

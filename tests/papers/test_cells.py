@@ -11,14 +11,15 @@ import torch
 
 from fedlab_core import models
 from fedlab_core.data import Dataset, sampling
-from fedlab_core.rounds.play import run_all
-from fedlab_ledger import SCALES, Setting, Store, build, jobs, play_all
-from fedlab_ledger.book import opened
-from fedlab_ledger.build import data_of, maker_of, method_of, run_of, scenario_of
-from fedlab_ledger.lines import Found
+from fedlab_core.rounds.run import run_all
+from fedlab_ledger import SCALES, Setting, Store, jobs, play_all
+from fedlab_ledger.judge.show import as_latex, shown
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.model.provenance import lines_of
 from fedlab_ledger.papers import PAPERS, TABLES, field, gaps
-from fedlab_ledger.show import as_latex, shown
-from fedlab_ledger.trace import lines_of
+from fedlab_ledger.report.book import opened
+from fedlab_ledger.run import build
+from fedlab_ledger.run.build import data_of, maker_of, method_of, run_of, scenario_of
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]
 # samples for training and testing, classes, and the size of an image

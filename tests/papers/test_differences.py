@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from fedlab_core.errors import InputError
-from fedlab_core.rounds.play import run_all
+from fedlab_core.rounds.run import run_all
 from fedlab_ledger import Setting
-from fedlab_ledger.build import run_of
 from fedlab_ledger.papers.differences import DIFFERENCES, Difference, Reading, effects
+from fedlab_ledger.run.build import run_of
 
 RUN = [d for d in DIFFERENCES if d.stated]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fedlab_ledger import Cell, Setting
-from fedlab_ledger.build import data_of, scenario_of
 from fedlab_ledger.papers import TABLES
 from fedlab_ledger.papers.feddisco import CLAIMS, ablations, tables
 from fedlab_ledger.papers.feddisco.worlds import ARMS
+from fedlab_ledger.run.build import data_of, scenario_of
 
 # Printed in parentheses in Table 2: what Disco adds, method by method
 GAINS = {

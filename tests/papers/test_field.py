@@ -10,14 +10,14 @@ import torch
 
 from fedlab_core.errors import InputError
 from fedlab_core.methods.combined import compose
-from fedlab_core.rounds.play import run_all
-from fedlab_ledger.book import opened
-from fedlab_ledger.build import data_of, method_of, run_of
-from fedlab_ledger.cells import Setting
-from fedlab_ledger.lines import Found
+from fedlab_core.rounds.run import run_all
+from fedlab_ledger.model.cells import Setting
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import field
-from fedlab_ledger.player import play
-from fedlab_ledger.work import jobs
+from fedlab_ledger.report.book import opened
+from fedlab_ledger.run.build import data_of, method_of, run_of
+from fedlab_ledger.run.jobs import jobs
+from fedlab_ledger.run.player import play
 
 ALL, OWN, COLLAPSE, TUNING, COMPOSER = field.TABLES
 TWICE = {"for_all": ALL, "for_own": OWN}

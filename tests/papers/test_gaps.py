@@ -2,9 +2,9 @@
 
 import pytest
 
-from fedlab_ledger.build import run_of
 from fedlab_ledger.papers import PAPERS, TABLES
 from fedlab_ledger.papers.gaps import AGAIN, FRESH, GAPS, Gap
+from fedlab_ledger.run.build import run_of
 
 EVERY = [gap for gaps in GAPS.values() for gap in gaps]
 

@@ -7,11 +7,11 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell
-from fedlab_ledger.lines import Found
+from fedlab_ledger.judge.show import as_csv, as_html, shown
+from fedlab_ledger.model.lines import Found
+from fedlab_ledger.model.store import Store
 from fedlab_ledger.papers import PAPERS, TABLES
 from fedlab_ledger.papers.common import noted
-from fedlab_ledger.show import as_csv, as_html, shown
-from fedlab_ledger.store import Store
 from tests.ledger_cases import lettered
 from tools import paths
 

@@ -11,14 +11,14 @@ import pytest
 
 from fedlab_core import models
 from fedlab_ledger import Cell
-from fedlab_ledger.book import opened
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import TABLES
 from fedlab_ledger.papers.fedcollab import tables as collab
 from fedlab_ledger.papers.fedcollab import tuning, worlds
 from fedlab_ledger.papers.fedimpro import tables as impro
 from fedlab_ledger.papers.fedimpro.worlds import ARMS
 from fedlab_ledger.papers.rfedavg.tables import COLUMNS
+from fedlab_ledger.report.book import opened
 
 
 def at(path: str, row: str, column: str) -> Cell:

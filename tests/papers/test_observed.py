@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from fedlab_ledger.observers import Watching
+from fedlab_ledger.model.observers import Watching
 
 
 def trained(low: float, high: float) -> Any:

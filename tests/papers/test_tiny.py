@@ -3,7 +3,7 @@
 import pytest
 
 from fedlab_ledger import Store, jobs, play_all
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import PAPERS
 
 HAVE = {paper: [c for t in ts for c in t.cells] for paper, ts in PAPERS.items()}

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 import fedlab_core as fl
-from fedlab_book.playground import state as can
+from fedlab_browser.playground import state as can
 
 
 def one_by_one(*choices: str) -> list[can.State]:

@@ -3,7 +3,7 @@
 import pytest
 
 import fedlab_core as fl
-from fedlab_book.playground import state as can
+from fedlab_browser.playground import state as can
 from fedlab_core import __main__
 from fedlab_core.methods.combined import named
 

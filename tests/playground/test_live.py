@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fedlab_book.playground import live as piece
-from fedlab_book.playground import state as can
-from fedlab_book.playground.live import live
+from fedlab_book import live as piece
+from fedlab_book.live import live
+from fedlab_browser.playground import state as can
 from fedlab_core.errors import InputError
 
 ALT = "Ten lines from one point, each the way of a client, and their short mean."

@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 
 import fedlab_core as fl
-from fedlab_book.playground import export, own, whole
-from fedlab_book.playground import state as can
-from fedlab_book.playground.own import MINE, chosen, playground
+from fedlab_browser.playground import export, own, page_file
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground.own import MINE, chosen, playground
 from fedlab_core.errors import InputError
-from fedlab_core.tracing import shown
+from fedlab_core.rounds import extensions
 from tests.playground.states import BySizeRoot, halved, one_by_one
 
 TEN = [0] * 10
@@ -144,12 +144,12 @@ def test_a_notebook_shows_it_in_a_frame(files):
 
 
 def test_the_core_finds_who_shows_it(files):
-    assert fl.playground is shown.playground
-    assert isinstance(fl.playground(ROOT), whole.Page)
+    assert fl.playground is extensions.playground
+    assert isinstance(fl.playground(ROOT), page_file.Page)
 
 
 def test_without_the_book_the_core_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(shown, "entry_points", lambda group: [])
+    monkeypatch.setattr(extensions, "entry_points", lambda group: [])
     with pytest.raises(InputError, match=r"pip install '\.\[book\]'"):
         fl.playground(ROOT)
 
@@ -166,10 +166,10 @@ def test_what_is_exported_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr(export, "write", write)
     for _ in range(2):
-        assert whole.kept(tmp_path)["task.json"] == b"task.json"
-    assert len(made) == 1 and whole.fingerprint()[:16] in made[0].name
+        assert page_file.kept(tmp_path)["task.json"] == b"task.json"
+    assert len(made) == 1 and page_file.fingerprint()[:16] in made[0].name
     (made[0] / "rules.json").unlink()  # interrupted, or tidied away
-    assert whole.kept(tmp_path)["rules.json"] == b"rules.json"
+    assert page_file.kept(tmp_path)["rules.json"] == b"rules.json"
     assert made[0] == made[1]
 
 

@@ -6,12 +6,12 @@ from html import escape
 import pytest
 
 import fedlab_core as fl
-from fedlab_book.playground import presets
-from fedlab_book.playground import state as can
-from fedlab_book.playground.presets import PRESETS
-from fedlab_book.playground.task import divided
+from fedlab_browser.playground import presets
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground.presets import PRESETS
+from fedlab_browser.playground.task import divided
 from fedlab_core.errors import InputError
-from fedlab_ledger.verdict import SAME, UNDECIDED
+from fedlab_ledger.model.verdict import SAME, UNDECIDED
 from tools import playground
 
 ALONE = next(p for p in PRESETS if p.title == "Alone")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedlab_book.playground import state as can
+from fedlab_browser.playground import state as can
 from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
 from fedlab_core.methods.combined import WEIGHS

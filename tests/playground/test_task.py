@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedlab_book.playground import state as can
-from fedlab_book.playground import task
-from fedlab_book.playground.export import splits
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground import task
+from fedlab_browser.playground.export import splits
 from fedlab_core.partition.designs import FEDCOLLAB_LABEL_SHIFT
 
 SIZES = (4, 6, 8, 10)

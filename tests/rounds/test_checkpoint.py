@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import fedlab_core as fl
 from fedlab_core import METHODS, Proxy, Run, World, run_all
 from fedlab_core.rounds.checkpoint import Checkpoint
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 from tests.methods.plainly import LOCAL
 from tests.methods.test_all import BRIEF
 

@@ -11,8 +11,8 @@ from fedlab_core import (
     ditto,
     fedavg,
     feddisco,
+    federate,
     local_only,
-    run,
     run_all,
     tree,
 )
@@ -27,16 +27,16 @@ def test_bytes_by_hand(small_world, small_local):
     """Each of P participants receives and sends the 196*16 + 16 + 160 + 10 = 3,322
     numbers of 4 bytes; Disco's 6 clients report one more number each, once."""
     model = 4 * (196 * 16 + 16 + 16 * 10 + 10)
-    h = run(small_world, fedavg(small_local), 3, participants=2)
+    h = federate(small_world, fedavg(small_local), 3, participants=2)
     assert [row["bytes"] for row in h.rows] == [2 * 2 * model * t for t in (1, 2, 3)]
-    h = run(small_world, feddisco(small_local), 2, participants=2)
+    h = federate(small_world, feddisco(small_local), 2, participants=2)
     assert [row["bytes"] for row in h.rows] == [2 * 2 * model * t + 24 for t in (1, 2)]
-    h = run(small_world, feddisco(small_local), 1)
+    h = federate(small_world, feddisco(small_local), 1)
     assert h.rows[0]["bytes"] == 2 * 6 * model + 24
 
 
 def test_training_alone_sends_nothing(small_world, small_local):
-    h = run(small_world, local_only(small_local), 2)
+    h = federate(small_world, local_only(small_local), 2)
     assert [row["bytes"] for row in h.rows] == [0, 0]
 
 
@@ -56,9 +56,9 @@ def test_a_diverged_run_is_recorded_and_stops(small_world, small_local):
 def test_progress_goes_to_standard_error_and_can_be_hidden(
     small_world, small_local, capsys
 ):
-    run(small_world, fedavg(small_local), 2, progress=False)
+    federate(small_world, fedavg(small_local), 2, progress=False)
     assert capsys.readouterr() == ("", "")
-    run(small_world, fedavg(small_local), 2, progress=True)
+    federate(small_world, fedavg(small_local), 2, progress=True)
     out, err = capsys.readouterr()
     assert out == "" and "2/2" in err
 
@@ -66,7 +66,7 @@ def test_progress_goes_to_standard_error_and_can_be_hidden(
 def test_training_of_own_models_is_no_round_of_its_own(
     small_world, small_local, capsys
 ):
-    run(small_world, ditto(small_local), 2, progress=True)
+    federate(small_world, ditto(small_local), 2, progress=True)
     assert "2/2" in capsys.readouterr().err
 
 
@@ -78,7 +78,7 @@ def test_memory_waits_for_a_clients_next_turn(small_world, keep):
     """Whoever takes part again goes on with the velocity of the time before."""
     local = Training(lr=0.05, batch_size=16, momentum=0.9, keep_velocity=True)
     seen: list = []
-    run(
+    federate(
         small_world, fedavg(local), 6, seed=4, participants=2, keep=keep,
         observe=lambda r: seen.append(r) or {},
     )  # fmt: skip
@@ -102,16 +102,16 @@ def test_memory_waits_for_a_clients_next_turn(small_world, keep):
 
 def test_keep_must_be_one_of_two(small_world, small_local):
     with pytest.raises(InputError, match="keep must be device or host, not 'disk'"):
-        run(small_world, fedavg(small_local), 1, keep="disk")
+        federate(small_world, fedavg(small_local), 1, keep="disk")
 
 
 def test_bf16_reaches_the_engine(small_world, small_local):
     exact, rough = (
-        run(small_world, fedavg(small_local), 1, precision=p).states
+        federate(small_world, fedavg(small_local), 1, precision=p).states
         for p in ("float32", "bf16")
     )
     assert not torch.equal(exact["head.weight"], rough["head.weight"])
     with pytest.raises(InputError, match="tf32 needs a CUDA device"):
-        run(small_world, fedavg(small_local), 1, precision="tf32")
+        federate(small_world, fedavg(small_local), 1, precision="tf32")
     with pytest.raises(InputError, match="precision must be float32, tf32 or bf16"):
-        run(small_world, fedavg(small_local), 1, precision="fp8")
+        federate(small_world, fedavg(small_local), 1, precision="fp8")

@@ -13,7 +13,7 @@ import fedlab_core as fl
 from fedlab_core.client import entropies
 from fedlab_core.errors import InputError
 from fedlab_core.rounds import Groups
-from fedlab_core.rounds.promises import groups_of
+from fedlab_core.rounds.validate_hooks import groups_of
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from fedlab_core import (
     everyone,
     fedavg,
     feddisco,
+    federate,
     iid,
     local_only,
     niid2,
     nobody,
-    run,
     run_all,
     tree,
     world,
@@ -33,7 +33,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.methods.fedavg import AVERAGE
 from fedlab_core.metrics import evaluate
 from fedlab_core.rounds.groups import Groups
-from fedlab_core.rounds.history import draw_participants
+from fedlab_core.rounds.records import draw_participants
 
 
 def same_bits(a: History, b: History) -> bool:
@@ -65,11 +65,11 @@ def test_an_observer_may_not_replace_what_a_round_measures(
     own = "round, train_loss, participants, steps, bytes, accuracy, loss, method, seed"
     text = f"observe: {name} is a round's own; these are: {own}"
     with pytest.raises(InputError, match=f"(?m)^{text}$"):
-        run(small_world, fedavg(small_local), 3, observe=look, judge_every=2)
+        federate(small_world, fedavg(small_local), 3, observe=look, judge_every=2)
     assert rounds == [1]
     tested = replace(small_world, tests=[torch.arange(9)] * len(small_world))
     with pytest.raises(InputError, match="observe: spread is a round's own; these"):
-        run(tested, fedavg(small_local), 1, observe=lambda _: {"spread": 1.0})
+        federate(tested, fedavg(small_local), 1, observe=lambda _: {"spread": 1.0})
 
 
 def test_a_history_says_which_accuracy():
@@ -95,7 +95,7 @@ def test_a_history_refuses_what_it_cannot_say():
 
 
 def test_a_frame_is_tidy(small_world, small_local):
-    h = run(small_world, fedavg(small_local), 3, seed=4)
+    h = federate(small_world, fedavg(small_local), 3, seed=4)
     assert len(h.frame) == 3 and h.frame["round"].tolist() == [1, 2, 3]
     assert set(h.frame["method"]) == {"FedAvg"} and set(h.frame["seed"]) == {4}
     assert h.frame["accuracy"].tolist() == [row["accuracy"] for row in h.rows]
@@ -113,7 +113,7 @@ def test_a_round_by_the_book(small_world, small_local):
         seen.append(r)
         return {"number": r.number, "clients": len(r.ids)}
 
-    h = run(w, fedavg(small_local), 2, seed=3, participants=4, observe=look)
+    h = federate(w, fedavg(small_local), 2, seed=3, participants=4, observe=look)
     for t, (row, r) in enumerate(zip(h.rows, seen, strict=True)):
         assert row["round"] == row["number"] == t + 1
         assert row["participants"] == row["clients"] == 4
@@ -142,20 +142,22 @@ def test_a_round_by_the_book(small_world, small_local):
 
 
 def test_training_learns(small_world, small_local):
-    h = run(small_world, fedavg(small_local), 15)
+    h = federate(small_world, fedavg(small_local), 15)
     assert h.accuracy("best") > 0.35 and h.rows[-1]["loss"] < h.rows[0]["loss"]
 
 
 def test_same_seed_same_bits_other_seed_other_run(small_world, small_local):
-    a, b, other = (run(small_world, fedavg(small_local), 2, seed=s) for s in (1, 1, 2))
+    a, b, other = (
+        federate(small_world, fedavg(small_local), 2, seed=s) for s in (1, 1, 2)
+    )
     assert same_bits(a, b) and not same_bits(a, other)
 
 
 def test_a_given_start_is_used(small_world, small_local):
-    first = run(small_world, fedavg(small_local), 1)
+    first = federate(small_world, fedavg(small_local), 1)
     started = tree.take(first.states, 0)
     seen = []
-    run(
+    federate(
         small_world,
         fedavg(small_local),
         1,
@@ -171,7 +173,7 @@ def test_the_global_generators_are_left_alone(small_world, small_local):
         np.random.get_state(legacy=False)["state"]["key"].copy(),
         torch.get_rng_state(),
     )
-    run(small_world, feddisco(small_local), 2, participants=3)
+    federate(small_world, feddisco(small_local), 2, participants=3)
     assert random.getstate() == before[0]
     assert (np.random.get_state(legacy=False)["state"]["key"] == before[1]).all()
     assert torch.equal(torch.get_rng_state(), before[2])
@@ -293,10 +295,10 @@ FIRST_ALONE = Groups.fixed([[0], [1, 2, 3, 4, 5]], "first alone")
 
 def test_local_training_is_every_client_by_itself(small_world, small_local):
     """A world of one client gives the same model as that client without the others."""
-    h = run(small_world, local_only(small_local), 2)
+    h = federate(small_world, local_only(small_local), 2)
     assert len(h.states["head.bias"]) == 6
     lone = Method("lone", small_local, Rule(), Equal(), AVERAGE, FIRST_ALONE)
-    other = run(small_world, lone, 2)
+    other = federate(small_world, lone, 2)
     for name, v in h.states.items():
         torch.testing.assert_close(v[0], other.states[name][0], rtol=1e-5, atol=1e-6)
     w = small_world
@@ -306,7 +308,7 @@ def test_local_training_is_every_client_by_itself(small_world, small_local):
 
 def test_a_group_without_a_participant_keeps_its_model(small_world, small_local):
     seen = []
-    run(
+    federate(
         small_world,
         local_only(small_local),
         1,
@@ -329,7 +331,7 @@ def test_everyone_and_nobody(small_world):
 def test_coalitions_hold_everyone_once(small_world, small_local, coalitions):
     method = replace(fedavg(small_local), groups=Groups.fixed(coalitions))
     with pytest.raises(InputError, match="every client from 0 to 5 must be in exactly"):
-        run(small_world, method, 1)
+        federate(small_world, method, 1)
 
 
 def test_a_method_without_sense_is_refused():

@@ -126,7 +126,7 @@ for clients in (200, 100_000):
     who = fl.iid(data.y_train, clients)
     w = fl.world(data, who, make)
     before = peak()
-    h = fl.run(w, method, 3, participants=100, progress=False, keep="host")
+    h = fl.federate(w, method, 3, participants=100, progress=False, keep="host")
     print(clients, round(peak() - before), h.rows[-1]["participants"])
 """
 

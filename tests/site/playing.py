@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Page
 
 import fedlab_core as fl
-from fedlab_book.playground import state as can
+from fedlab_browser.playground import state as can
 
 PLACE = "book/playground.html"
 FOLDER = "_static/playground"

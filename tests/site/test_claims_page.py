@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from fedlab_ledger.book import NAMES
+from fedlab_ledger.report.book import NAMES
 from tests.site.checks import AXE
 from tests.site.test_truth import untrue
 from tools.browser import is_local

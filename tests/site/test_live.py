@@ -16,7 +16,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from fedlab_book.playground import whole
+from fedlab_browser.playground import page_file
 from tools import paths
 from tools.visit import SHOWN
 
@@ -64,7 +64,7 @@ def own_notebook(to: Path) -> None:
 
 def traced_before(site: Path, data: Path) -> None:
     """The playground's rules as the site has them, so that no minute is waited."""
-    kept = data / f"playground-{whole.fingerprint()[:16]}"
+    kept = data / f"playground-{page_file.fingerprint()[:16]}"
     shutil.copytree(site / "_static" / "playground" / "data", kept)
 
 

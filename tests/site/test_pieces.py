@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import fedlab_core as fl
-from fedlab_book.playground import export, own
-from fedlab_book.playground import state as can
+from fedlab_browser.playground import export, own
+from fedlab_browser.playground import state as can
 from tests.playground.states import BySizeRoot, halved
 from tests.site.checks import AXE
 from tools.visit import PHONE, not_accessible, opened

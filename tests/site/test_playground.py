@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from fedlab_book.playground import state as can
-from fedlab_book.playground.presets import PRESETS
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground.presets import PRESETS
 from tests.playground.states import drawn
 from tests.site.checks import AXE
 from tests.site.playing import FOLDER, PLACE, in_the_core

@@ -9,8 +9,8 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
-from fedlab_book.playground import state as can
-from fedlab_book.playground.presets import counted, left, own_accuracy
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground.presets import counted, left, own_accuracy
 from tests.playground.states import drawn, one_by_one
 from tests.site.playing import FOLDER, check_equal, check_near, in_the_core, in_the_page
 

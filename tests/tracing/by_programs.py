@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedlab_browser.tracing import MethodPrograms, Reader
+from fedlab_browser.tracing.trace_function import drawn
+from fedlab_browser.tracing.trace_method import CHUNK
 from fedlab_core import Method, Training
 from fedlab_core.engine import Client, batch_order
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.rounds import ServerState
-from fedlab_core.tracing import MethodPrograms, Reader
-from fedlab_core.tracing.choices import CHUNK
-from fedlab_core.tracing.traced import drawn
 from fedlab_core.tree import Tree, concat
 
 ABOUT = ("counts", "ids", "loss", "steps")

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 import fedlab_core as fl
+from fedlab_browser.tracing import trace
+from fedlab_browser.tracing.client import train_traced
 from fedlab_core import Rule, Training, build
 from fedlab_core.client import Decay, cross_entropy
 from fedlab_core.engine import cohort, train
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, normal, uniform
-from fedlab_core.tracing import trace
-from fedlab_core.tracing.client import train_traced
 from tests.engine_cases import UNEQUAL, assert_same, problem
 from tests.tracing.test_methods import NEAR
 

@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
+from fedlab_browser.tracing import Program, Reader
 from fedlab_core import __main__
-from fedlab_core.tracing import Program, Reader
 
 
 def trace(*words: str) -> int:

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import fedlab_core as fl
+from fedlab_browser.tracing import MethodPrograms, Program, client, trace, trace_method
+from fedlab_browser.tracing.client import trace_client, train_traced
 from fedlab_core import METHODS, World
 from fedlab_core.engine import cohort
-from fedlab_core.tracing import MethodPrograms, Program, choices, client, trace
-from fedlab_core.tracing.client import trace_client, train_traced
 from tests.methods.plainly import LOCAL
 from tests.methods.test_all import BRIEF, furnished  # noqa: F401
 from tests.tracing.by_programs import Ran, by_programs
@@ -54,7 +54,7 @@ def traced_clients(monkeypatch):
 
     monkeypatch.setattr(cohort, "train_looped", train)
     monkeypatch.setattr(client, "trace_client", once)
-    monkeypatch.setattr(choices, "trace_client", once)
+    monkeypatch.setattr(trace_method, "trace_client", once)
     return seen
 
 
@@ -85,7 +85,7 @@ def test_programs_do_what_the_engines_do(furnished: World, name, traced_clients)
     assert used | has <= ran.parts.keys()
 
 
-AT_THE_SERVER: list[choices.Part] = ["weigh", "search", "learn", "begin", "server"]
+AT_THE_SERVER: list[trace_method.Part] = ["weigh", "search", "learn", "begin", "server"]
 SEARCHES = {
     "gamma": fl.gws(LOCAL, server_epochs=5, batch=16),
     "lambda": fl.attentive(LOCAL, server_epochs=5, batch=16, parameters="quad"),

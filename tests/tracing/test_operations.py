@@ -5,8 +5,8 @@ import torch
 from torch.func import grad
 from torch.nn import functional as F
 
+from fedlab_browser.tracing import Program, Reader, program_of
 from fedlab_core.errors import InputError
-from fedlab_core.tracing import Program, Reader, program_of
 
 A, B, C = (3, 4), (4, 5), (2, 3, 4)
 

@@ -12,7 +12,7 @@ from fedlab_book.chapters.shrinking.wrong import shares_of
 from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row, told
 from fedlab_core.metrics import heterogeneity_coherence
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 
 SHOWN = 3  # the round whose mix is drawn
 _CAPTION = (

@@ -19,7 +19,7 @@ from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
 from fedlab_core.metrics import coherence, critical_round
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 
 _KINDS = {
     "balanced": ("sky", "s", "--"),

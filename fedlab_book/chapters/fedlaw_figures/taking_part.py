@@ -5,7 +5,7 @@ from IPython.display import HTML
 
 from fedlab_book.findings import Row
 from fedlab_book.ledger.panels import sweep, swept
-from fedlab_ledger.book import Book
+from fedlab_ledger.report.book import Book
 
 PRESENT = {f"{v} % of clients": f"{v} %" for v in (20, 40, 60, 80, 100)}
 

@@ -9,7 +9,7 @@ from IPython.display import HTML
 from fedlab_book.chapters.fedlaw_figures.common import Numbers
 from fedlab_book.findings import Row
 from fedlab_book.ledger.panels import courses, followed, sweep
-from fedlab_ledger.book import Book
+from fedlab_ledger.report.book import Book
 
 PLAIN, LEARNED = "FedAvg", "adaptive GWS"
 THREE = {  # the ledger's rows, in words

@@ -19,7 +19,7 @@ from fedlab_book.chapters.fedlaw_figures.common import Numbers
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core.analysis.landscape import Simplex, simplex
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 
 TRIO = ("alike", "one knows all", "two alike")
 STEPS = 12  # of a share of one

@@ -8,7 +8,7 @@ from fedlab_book.figures import canvas, look, styled
 from fedlab_book.findings import Row
 from fedlab_book.ledger.panels import sweep
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.book import Book
+from fedlab_ledger.report.book import Book
 
 _ALPHAS = ("0.1", "0.2", "0.5", "1", "10")
 SKEWS = {f"α={v}": v.removeprefix("0") for v in _ALPHAS} | {"IID": "IID"}

@@ -20,7 +20,7 @@ from fedlab_core import Proxy, Training, fedavg, federate, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import logits, shrinking
 from fedlab_core.rounds import Method
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 from fedlab_core.rounds.worlds import World
 
 GAMMAS = [round(0.6 + 0.05 * i, 2) for i in range(13)]  # 0.6 to 1.2

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from fedlab_core import tree
 from fedlab_core.metrics import evaluate, logits, shrinking
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 from fedlab_core.rounds.worlds import World
 
 _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))

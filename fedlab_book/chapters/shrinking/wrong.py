@@ -12,7 +12,7 @@ from fedlab_book.chapters.shrinking.gains import ELEVENTH, UNIT, Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core.partition.scenarios import Scenario
-from fedlab_core.rounds.history import Round
+from fedlab_core.rounds.records import Round
 
 CROWD, ALONE = "half wrong", "the right half alone"  # with all clients, and without
 WAYS = TEN, LONG = "ten steps", "800 steps"  # of one round's search

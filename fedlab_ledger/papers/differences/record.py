@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedlab_core.errors import require
-from fedlab_core.rounds.play import run_all
-from fedlab_ledger import Setting
-from fedlab_ledger.build import run_of
-from fedlab_ledger.measures import measure, seen
+from fedlab_core.rounds.run import run_all
+from fedlab_ledger.model import Setting
+from fedlab_ledger.model.measures import measure, seen
+from fedlab_ledger.run.build import run_of
 
 
 @dataclass(frozen=True)

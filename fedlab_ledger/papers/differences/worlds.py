@@ -3,7 +3,7 @@
 Their sizes are chosen so that all differences together take well under a minute.
 """
 
-from fedlab_ledger import Setting
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import Plain, joined
 from fedlab_ledger.papers.differences.record import Reading
 

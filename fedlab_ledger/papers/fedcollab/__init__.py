@@ -28,7 +28,7 @@ with the published solver as with ours. Where it falls to the large one, the run
 Figure 6 therefore has C = 8 too, where no seed was on the edge.
 """
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.fedcollab import figures, tables, tuning
 from fedlab_ledger.papers.fedcollab.claims import CLAIMS
 

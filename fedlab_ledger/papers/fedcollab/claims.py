@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from fedlab_ledger import Cell, Claim
+from fedlab_ledger.model import Cell, Claim
 from fedlab_ledger.papers.fedcollab import figures, tables
 from fedlab_ledger.papers.fedcollab.worlds import (
     BASES,

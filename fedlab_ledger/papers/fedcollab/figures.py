@@ -4,7 +4,7 @@ What is drawn there is not given as numbers, but for the distances and the solve
 steps, which the authors' stored outputs or the text have.
 """
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

@@ -1,6 +1,6 @@
 """FedCollab: Tables 1, 2, 3 and 5."""
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain
 from fedlab_ledger.papers.fedcollab.worlds import (
     BASES,

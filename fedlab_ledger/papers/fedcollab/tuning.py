@@ -12,8 +12,8 @@ each scale as soon as all of them are there.
 import math
 from statistics import fmean
 
-from fedlab_ledger import Cell, Table
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model import Cell, Table
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers.common import noted
 from fedlab_ledger.papers.fedcollab.worlds import (
     FEATURE,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from fedlab_core.partition import FEDCOLLAB_LABEL_SHIFT
 from fedlab_core.partition.scenarios import FEDCOLLAB_ANGLES, fedcollab_concept_shift
-from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.model import Cell, Setting, Table
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

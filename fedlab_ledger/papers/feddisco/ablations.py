@@ -1,6 +1,6 @@
 """FedDisco's Tables 4, 5, 9 and 11: text, long tails and CIFAR-100."""
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.common import Plain, joined, numbers, table
 from fedlab_ledger.papers.feddisco.worlds import (
     ARMS,

@@ -1,6 +1,6 @@
 """FedDisco's Tables 6 and 12, and the numbers of its appendix that no table has."""
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

@@ -1,6 +1,6 @@
 """What FedDisco says beats what."""
 
-from fedlab_ledger import Cell, Claim
+from fedlab_ledger.model import Cell, Claim
 from fedlab_ledger.papers.common import Plain
 from fedlab_ledger.papers.feddisco import ablations, appendix, figures, tables
 from fedlab_ledger.papers.feddisco.worlds import ARMS

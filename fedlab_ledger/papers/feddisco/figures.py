@@ -1,7 +1,7 @@
 """FedDisco's Figures 2, 4, 5 and 8. Most of their values are in the plots alone: those
 cells have no number of the paper, and `claims` says which sign they are to show."""
 
-from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.model import Cell, Setting, Table
 from fedlab_ledger.papers.common import Plain, joined, letters, noted, settings
 from fedlab_ledger.papers.feddisco.ablations import LONG_TAIL
 from fedlab_ledger.papers.feddisco.worlds import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.common import Plain, numbers, table
 from fedlab_ledger.papers.feddisco.worlds import (
     ARMS,

@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fedlab_ledger import Cell, Setting
+from fedlab_ledger.model import Cell, Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

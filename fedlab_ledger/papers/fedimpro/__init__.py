@@ -9,7 +9,7 @@ Table 5. FedDyn's alpha is not given: .01 here. Runs of five epochs have 400 rou
 others 1,000.
 """
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.fedimpro import ablations, figures, tables
 from fedlab_ledger.papers.fedimpro.claims import CLAIMS
 

@@ -1,6 +1,6 @@
 """FedImpro: Tables 3 and 7 to 11, of single experiments."""
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain, joined, numbers, settings
 from fedlab_ledger.papers.fedimpro.worlds import (
     Change,

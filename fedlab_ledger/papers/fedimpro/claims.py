@@ -1,6 +1,6 @@
 """What FedImpro claims, as pairs of cells."""
 
-from fedlab_ledger import Cell, Claim
+from fedlab_ledger.model import Cell, Claim
 from fedlab_ledger.papers.fedimpro import ablations, figures, tables
 
 _TABLES = {t.name: t for t in (*tables.TABLES, *ablations.TABLES, *figures.TABLES)}

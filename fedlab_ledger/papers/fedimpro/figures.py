@@ -4,7 +4,7 @@ A curve counts as the mean of all its rounds: who learns faster is ahead of who 
 the same height. Divergence is the mean of the last 20 rounds.
 """
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.fedimpro.ablations import CIFAR, TABLE_7, noisy
 from fedlab_ledger.papers.fedimpro.worlds import (
     ARMS,

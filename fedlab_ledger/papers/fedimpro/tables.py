@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.common import Plain, joined
 from fedlab_ledger.papers.common import table as typed
 from fedlab_ledger.papers.fedimpro.worlds import (

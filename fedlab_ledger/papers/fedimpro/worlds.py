@@ -7,7 +7,7 @@ is the paper's first row, FedAvg and FedImpro, for ten of its thousand rounds.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.model import Cell, Setting, Table
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

@@ -1,6 +1,6 @@
 """What FedLAW says beats what."""
 
-from fedlab_ledger import Cell, Claim
+from fedlab_ledger.model import Cell, Claim
 from fedlab_ledger.papers.fedlaw import coherence, robust, shrinking, tables
 
 _TABLES = {

@@ -1,6 +1,6 @@
 """FedLAW's Figures 5 to 7 and 12 to 14 and its Table 11: whom learnt weights favour."""
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain, table
 from fedlab_ledger.papers.fedlaw.tables import STUDIED
 from fedlab_ledger.papers.fedlaw.worlds import Place, cell, over

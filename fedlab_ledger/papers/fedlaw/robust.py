@@ -1,7 +1,7 @@
 """FedLAW's Tables 6, 7 and 8 and Figure 8: other proxy sets, clients that are wrong,
 and who takes part."""
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.common import Plain, table
 from fedlab_ledger.papers.fedlaw.tables import skew
 from fedlab_ledger.papers.fedlaw.worlds import Place, cell, over

@@ -5,7 +5,7 @@ Their values are in the plots alone, but for a few that the text names.
 
 from dataclasses import replace
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain
 from fedlab_ledger.papers.fedlaw.tables import GAMMAS, STUDIED, learned
 from fedlab_ledger.papers.fedlaw.worlds import Place, cell, shrunk

@@ -1,6 +1,6 @@
 """FedLAW's Tables 1 to 5, 9 and 10: shrinking, and the methods against one another."""
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.common import Plain, numbers, table
 from fedlab_ledger.papers.fedlaw.worlds import Place, cell, over, shrunk
 

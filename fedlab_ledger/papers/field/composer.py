@@ -5,7 +5,7 @@ from itertools import product
 
 from fedlab_core.errors import InputError
 from fedlab_core.methods.combined import compose
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain, joined, letters, settings
 from fedlab_ledger.papers.field.worlds import FIELDS, played
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import product
 from statistics import fmean
 
-from fedlab_ledger import Table
-from fedlab_ledger.lines import Found
+from fedlab_ledger.model import Table
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers.field.arms import TRIED, TUNED, constant, how
 from fedlab_ledger.papers.field.twice import JUDGED, cell
 from fedlab_ledger.papers.field.worlds import FIELDS

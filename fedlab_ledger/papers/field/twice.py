@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import Plain, joined, settings
 from fedlab_ledger.papers.field.arms import ARMS, CHOSEN, how
 from fedlab_ledger.papers.field.worlds import FIELDS, light, played, tiny

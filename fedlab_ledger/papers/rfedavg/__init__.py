@@ -8,7 +8,7 @@ client is tested on its own part of the test data, divided like the training dat
 tables' "±" is over the last 5 rounds.
 """
 
-from fedlab_ledger import Table
+from fedlab_ledger.model import Table
 from fedlab_ledger.papers.rfedavg import figures, tables
 from fedlab_ledger.papers.rfedavg.claims import CLAIMS
 

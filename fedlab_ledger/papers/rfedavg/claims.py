@@ -1,6 +1,6 @@
 """What rFedAvg claims, as pairs of cells."""
 
-from fedlab_ledger import Cell, Claim
+from fedlab_ledger.model import Cell, Claim
 from fedlab_ledger.papers.rfedavg import figures, tables
 
 _TABLES = {t.name: t for t in (*tables.TABLES, *figures.TABLES)}

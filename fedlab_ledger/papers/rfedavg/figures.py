@@ -7,7 +7,7 @@ the values here are ours.
 
 from collections.abc import Iterator
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.rfedavg.worlds import OURS, ROWS, Place, cell, table
 
 # data set, how alike the clients are, what the paper calls it

@@ -1,6 +1,6 @@
 """rFedAvg: Tables I, II and III, with the papers' numbers."""
 
-from fedlab_ledger import Cell, Table
+from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.papers.common import table as typed
 from fedlab_ledger.papers.rfedavg.worlds import Place, cell, table
 

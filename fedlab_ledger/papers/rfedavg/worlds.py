@@ -8,7 +8,7 @@ smaller scales it is not the paper's, see `_SMALL_LAMBDA`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger.model import Cell, Setting, Table
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,

@@ -1,0 +1,123 @@
+"""A piece of the playground in a chapter: it trains where the reader looks at it.
+
+Until then, and where no script runs, there is a picture of the same run, played by the
+core. In a notebook with a kernel the piece brings everything along (see `whole`).
+"""
+
+import html
+import json
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from IPython.display import HTML
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedlab_book.figures import INK, PALETTE, canvas, framed, styled, svg
+from fedlab_browser.playground import state as can
+from fedlab_browser.playground.page_file import Page, kept
+from fedlab_core import Run, run_all, tree
+from fedlab_core.errors import require
+from fedlab_core.rounds.records import Round
+
+PICTURES = ("clients", "plane", "curve")
+
+
+def live(
+    state: str,
+    alt: str,
+    *,
+    rows: Sequence[str] = (),
+    sliders: Sequence[str] = (),
+    pictures: Sequence[str] = ("plane", "curve"),
+    rounds: int = 5,
+) -> HTML | Page:
+    """A federation with this state, of which the reader can change what is named.
+
+    Args:
+        state: as the playground's address has it.
+        alt: what the picture shows that stands there first, after `rounds` rounds.
+        rows: the choices on view, of `state.CHOICES`.
+        sliders: the numbers on view, of `state.NUMBERS`.
+        pictures: of `PICTURES`.
+    """
+    chosen = can.said(can.parsed(state))
+    for name, there, known in (
+        ("rows", rows, can.CHOICES),
+        ("sliders", sliders, can.NUMBERS),
+        ("pictures", pictures, PICTURES),
+    ):
+        strange = ", ".join(n for n in there if n not in known)
+        require(not strange, f"{name}={strange}: choose from {', '.join(known)}")
+    options = {"state": chosen, "rows": [*rows], "sliders": [*sliders]}
+    options["pictures"] = [*pictures]
+    still = framed(svg(played(chosen, rounds, pictures), alt))
+    if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
+        return Page(kept, options, still)
+    said = html.escape(json.dumps(options))
+    return HTML(f'<div data-playground="{said}">{still}</div>')
+
+
+@styled
+def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
+    """What the playground's pictures show of a state after some rounds."""
+    s, seen = can.parsed(state), list[Round]()
+    world, method = can.world_of(s), can.method_of(s, can.group_of(s))
+
+    def observe(now: Round) -> dict[str, float]:
+        seen[:] = [now]
+        return {}
+
+    run = Run(world, method, rounds, int(s["seed"]), can.present(s), observe=observe)
+    (history,) = run_all([run], progress=False)
+    fig, axes = canvas(300 * len(pictures), 290, ncols=len(pictures), squeeze=False)
+    for ax, name in zip(axes[0], pictures, strict=True):
+        if name == "curve":
+            _curve(ax, [row["accuracy"] for row in history.rows])
+        else:
+            {"plane": _plane, "clients": _clients}[name](ax, seen[0])
+    return fig
+
+
+def _curve(ax: Axes, accuracy: Sequence[float]) -> None:
+    ax.plot(range(1, len(accuracy) + 1), 100 * np.array(accuracy), marker="o")
+    ax.set(title="Accuracy on all letters", xlabel="round", ylabel="%", ylim=(0, 100))
+
+
+def _plane(ax: Axes, now: Round) -> None:
+    """Where the models went, in the plane of the clients' two first directions."""
+    begin = tree.take(now.before, [now.group_of[k] for k in now.ids])
+    gone = tree.flatten({n: now.trained.states[n] - v for n, v in begin.items()}, True)
+    _, _, directions = torch.linalg.svd(gone.double(), full_matrices=False)
+    ends = (gone.double() @ directions[:2].T).numpy()
+    for g in sorted({now.group_of[k] for k in now.ids}):
+        moved = {n: now.after[n][g] - v[g] for n, v in now.before.items()}
+        x, y = (directions[:2] @ tree.flatten(moved).double()).numpy()
+        ax.plot([0, x], [0, y], color=PALETTE["blue"], linewidth=3)
+        ax.plot(x, y, "o", color=PALETTE["blue"], markersize=9)
+    longest = np.abs(ends).max()
+    for k, end in zip(now.ids, ends, strict=True):
+        ax.plot(*zip((0, 0), end, strict=True), color=INK, alpha=0.4, linewidth=1)
+        far = np.linalg.norm(end)
+        if far > 0.15 * longest:  # else there is no room for its number
+            x, y = end * (1 + 0.08 * longest / far)
+            ax.text(x, y, str(k + 1), ha="center", va="center")
+    ax.set(title="Where the models went", aspect="equal")
+    ax.axis("off")
+
+
+def _clients(ax: Axes, now: Round) -> None:
+    """How much each client counts, beside what its size alone would give."""
+    weights = np.zeros(len(now.world))
+    for g, shares in enumerate(now.weights):
+        who = [k for k in now.ids if now.group_of[k] == g]
+        weights[who] = shares.numpy()
+    sizes = now.world.counts.sum(1).double()
+    by_size = (sizes / sizes.sum()).numpy()
+    clients = np.arange(1, len(weights) + 1)
+    ax.bar(clients, weights, color=PALETTE["blue"], label="weight")
+    ax.plot(clients, by_size, "_", color=INK, markersize=16, label="by size")
+    ax.set(title="How much each counts", xlabel="client", xticks=clients)
+    ax.legend()

@@ -1,0 +1,17 @@
+"""A method as programs that run without PyTorch.
+
+A third engine in spirit: the same rules, traced from the code that the other two run,
+so that another language can follow them to the last digits.
+
+- `trace_method.trace`: everything of a method, for a world and so many members of a
+  group; `client`: a client's round;
+- `trace_function`: a function as a program, by `graph` and `compiler`, checked by
+  `reader`;
+- `program`: the record that a program is.
+"""
+
+from fedlab_browser.tracing.client import ClientPrograms, trace_client
+from fedlab_browser.tracing.program import Program
+from fedlab_browser.tracing.reader import Reader
+from fedlab_browser.tracing.trace_function import program_of
+from fedlab_browser.tracing.trace_method import MethodPrograms, trace

@@ -1,0 +1,35 @@
+"""Installed packages that bring verbs for the command line, or a playground.
+
+Each names a module in the entry point group `fedlab_core.extensions`, with `VERBS`,
+`add_verbs(verbs)` and `answer(args)`; one that has a `playground(method)` can show a
+method, too. The core knows none of them by name.
+"""
+
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+from fedlab_core.arguments import checked
+from fedlab_core.errors import InputError
+from fedlab_core.rounds.method import Method
+
+
+def installed() -> list[ModuleType]:
+    """The modules of the group `fedlab_core.extensions`, by name."""
+    points = entry_points(group="fedlab_core.extensions")
+    return [point.load() for point in sorted(points, key=lambda point: point.name)]
+
+
+@checked
+def playground(method: Method) -> Any:
+    """The playground with this method in it, to train in the browser.
+
+    A notebook shows it; `save(path)` writes it as one page. It is traced, as by
+    `python -m fedlab_core trace`: what cannot be a program is refused.
+    """
+    for module in installed():
+        if hasattr(module, "playground"):
+            return module.playground(method)
+    raise InputError(
+        "playground: nothing is installed that shows one: pip install '.[book]'"
+    )

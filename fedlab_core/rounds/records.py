@@ -1,0 +1,135 @@
+"""A run that is asked for, what is seen of each round, and what comes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from fedlab_core.arguments import Count, Seed, checked
+from fedlab_core.client.rule import ClientInput, Rule
+from fedlab_core.client.training import Training
+from fedlab_core.engine import Client, Trained
+from fedlab_core.engine.step import like
+from fedlab_core.errors import require
+from fedlab_core.metrics import Scores
+from fedlab_core.rounds.method import Method
+from fedlab_core.rounds.server import ServerState
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree
+
+# what a row of a history comes to have, besides what was counted in its round
+OWN = ("accuracy", "loss", "method", "seed")
+Keep = Literal["device", "host"]  # where clients' states wait for their next turn
+
+
+@checked
+@dataclass
+class History:
+    """One row a round; `accuracy` says which of the usual three numbers it reports."""
+
+    method: str
+    seed: Seed
+    rows: list[dict] = field(default_factory=list)
+    states: Tree = field(default_factory=dict)  # the final model of every group
+    group_of: list[int] = field(default_factory=list)  # the group of every client
+    clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
+    diverged_at: int | None = None  # the round that left numbers that are not finite
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run ended before its time, in NaN or infinity."""
+        return self.diverged_at is not None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table, with the method and the seed."""
+        return pd.DataFrame(self.rows).assign(method=self.method, seed=self.seed)
+
+    @checked
+    def accuracy(
+        self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
+    ) -> float:
+        """Test accuracy: "last" round, "best" round, or "mean" of the last k."""
+        curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
+        require(len(curve) > 0, "this history has no round yet")
+        if which == "best":
+            return max(curve)
+        return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulation to be played: a method in a world, for some rounds, from a seed.
+
+    `participants` clients are drawn each round (all by default) from the seed alone, so
+    that every method meets the same ones. `observe` adds columns to the history, of
+    names that a round does not have itself: it is called each round with a `Round`. One
+    that remembers something has it in a dict `memory`, which a checkpoint keeps.
+    """
+
+    world: World
+    method: Method
+    rounds: Count
+    seed: Seed = 0
+    participants: Count | None = None
+    observe: Callable[["Round"], dict] | None = None
+    start: Tree | None = None
+    keep: Keep = "device"
+    judge_every: Count = 1  # rounds between tests; the last is always judged
+
+    def __post_init__(self) -> None:
+        clients, asked = len(self.world), self.participants
+        fits = asked is None or asked <= clients
+        require(fits, f"participants must be 1 to {clients}, not {asked}")
+        if self.start is not None:
+            like(self.start, self.world.model.state_dict(), "start")
+        if self.method.groups.fits:
+            self.method.groups.fits(clients, asked or clients)
+        if fits := getattr(self.method.weigh, "fits", None):
+            fits(self.world.counts)
+
+
+@checked
+@dataclass(frozen=True)
+class Round:
+    """What an observer may look at."""
+
+    world: World
+    number: int
+    ids: list[int]
+    before: Tree  # models of all groups at the round's start
+    trained: Trained
+    weights: list[Tensor]  # one tensor a group
+    after: Tree
+    group_of: list[int]  # the group of every client
+    scores: Scores | None  # of the groups' models on the whole test set
+    kept: Tree  # what the participants keep, with a client axis
+    uploads: Tree  # what they sent besides models, with a client axis
+    servers: list[ServerState]  # what they go on with
+    personal: Tree | None = None  # clients' own models that were judged, if there are
+    row: dict = field(default_factory=dict)  # what the history has of the round so far
+
+
+def draw_participants(
+    clients: int, take_part: int | None, seed: int, t: int
+) -> list[int]:
+    """The ids that take part in round t, in ascending order."""
+    if take_part is None or take_part == clients:
+        return list(range(clients))
+    rng = np.random.default_rng([seed, t, 0x5E1EC7])
+    return sorted(int(k) for k in rng.choice(clients, take_part, replace=False))
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What a run wants trained: clients, what they are given, and how."""
+
+    cohort: list[Client]
+    given: ClientInput
+    training: Training
+    rule: Rule
+    counts: bool = True  # whether it is a round of its own

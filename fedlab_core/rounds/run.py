@@ -1,0 +1,185 @@
+"""Playing runs to the end: one, or many side by side as one cohort."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from fedlab_core.arguments import Count, Seed, checked
+from fedlab_core.client.rule import ClientInput
+from fedlab_core.engine import Trained, train
+from fedlab_core.engine.cohort import Engine, Precision
+from fedlab_core.engine.determinism import exact
+from fedlab_core.engine.merge_runs import blank, merge
+from fedlab_core.rounds.checkpoint import Checkpoint, Place, gone_on, place_of
+from fedlab_core.rounds.method import Method
+from fedlab_core.rounds.records import History, Run, TrainRequest
+from fedlab_core.rounds.simulation import Requests, Simulation
+from fedlab_core.rounds.validate_hooks import during
+from fedlab_core.rounds.worlds import World
+from fedlab_core.tree import Tree, concat
+
+
+@checked
+@exact()
+def run_all(
+    runs: Sequence[Run],
+    *,
+    engine: Engine = "auto",
+    precision: Precision = "float32",
+    progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> list[History]:
+    """Play several runs side by side; those that can share a cohort train as one.
+
+    Runs share a cohort when they use the same kind of model and images, and methods
+    that differ, for a client, in nothing but the learning rate and its rule's numbers.
+    `engine` and `precision` are those of `train`. A progress bar counts rounds;
+    `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it. With
+    a `checkpoint` the runs go on from where they were when something ended them.
+    """
+    pools = _pools([run.world for run in runs])
+    simulations = _simulations(runs, checkpoint)
+    places = [place_of(s) for s in simulations] if checkpoint else []
+    playing = [_playing(i, s, places) for i, s in enumerate(simulations)]
+    wanted: dict[int, TrainRequest] = {}
+    how = {"engine": engine, "precision": precision, "kept": {}}
+    quiet = os.environ.get("FEDLAB_PROGRESS") == "0" or None  # None: tqdm sees itself
+    hide = quiet if progress is None else not progress
+    with tqdm(total=sum(r.rounds for r in runs), disable=hide, unit="round") as bar:
+        bar.update(sum(simulation.played for simulation in simulations))
+        for i, play in enumerate(playing):
+            asked = next(play, None)  # None: it was over when its place was kept
+            if asked is not None:
+                wanted[i] = asked
+        while wanted:
+            answers = _train_all(runs, pools, wanted, how)
+            for i in list(wanted):
+                bar.update(wanted[i].counts)
+                try:
+                    wanted[i] = playing[i].send(answers[i])
+                except StopIteration:
+                    del wanted[i]
+            if checkpoint and checkpoint.due:
+                checkpoint.keep(_names(runs), places)
+    return [simulation.history for simulation in simulations]
+
+
+def _simulations(
+    runs: Sequence[Run], checkpoint: Checkpoint | None
+) -> list[Simulation]:
+    """The runs, begun anew or where the checkpoint has them."""
+    places = checkpoint.load(_names(runs)) if checkpoint else None
+    if places is None:
+        return [Simulation(run) for run in runs]
+    return [gone_on(run, place) for run, place in zip(runs, places, strict=True)]
+
+
+def _playing(i: int, simulation: Simulation, places: list[Place]) -> Requests:
+    """A simulation, with its place noted after every round if places are."""
+
+    def note() -> None:
+        if places:
+            places[i] = place_of(simulation)
+
+    return simulation.play(note)
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """What tells runs apart that a checkpoint can know."""
+    return [f"{run.method.name}, seed {run.seed}, {run.rounds} rounds" for run in runs]
+
+
+@checked
+def federate(
+    world: World, method: Method, rounds: Count = 20, seed: Seed = 0, **options
+) -> History:
+    """Play one method for some rounds; `options` are those of `Run` and `run_all`."""
+    names = ("engine", "precision", "progress", "checkpoint")
+    how = {k: options.pop(k) for k in names if k in options}
+    return run_all([Run(world, method, rounds, seed, **options)], **how)[0]
+
+
+_COPY_BYTES = 2**28  # training sets larger than this are not copied into a pool
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Training sets that fit together as one, and where each begins."""
+
+    x: Tensor
+    y: Tensor
+    begins: dict[tuple[int, int], int]
+
+
+def _data(w: World) -> tuple[int, int]:
+    return id(w.x), id(w.y)
+
+
+def _pools(worlds: Sequence[World]) -> list[_Pool]:
+    """For every world the pool it trains on; worlds that can share one do."""
+    kinds: dict[tuple, dict[tuple[int, int], World]] = {}
+    keys = []
+    for w in worlds:
+        big = _data(w) if w.x.nbytes > _COPY_BYTES else None
+        keys.append((repr(w.model), w.x.shape[1:], w.x.device, big))
+        kinds.setdefault(keys[-1], {})[_data(w)] = w
+    pools = {}
+    for key, sets in kinds.items():
+        ends = np.cumsum([len(w.x) for w in sets.values()])
+        begins = dict(zip(sets, [0, *ends.tolist()], strict=False))
+        xs, ys = ([getattr(w, a) for w in sets.values()] for a in ("x", "y"))
+        alone = len(sets) == 1
+        pools[key] = _Pool(
+            xs[0] if alone else torch.cat(xs), ys[0] if alone else torch.cat(ys), begins
+        )
+    return [pools[key] for key in keys]
+
+
+def _train_all(
+    runs: Sequence[Run], pools: list[_Pool], wanted: dict[int, TrainRequest], how: dict
+) -> dict[int, Trained]:
+    """Train what the runs ask for, one cohort for those that can share one."""
+    together: dict[tuple, list[int]] = {}
+    for i, asked in wanted.items():
+        alike = blank(asked.training, asked.rule) if len(wanted) > 1 else None
+        together.setdefault((id(pools[i]), alike), []).append(i)
+    answers = {}
+    for members in together.values():
+        works = [(wanted[i].training, wanted[i].rule) for i in members]
+        training = works[0][0]
+        rule, numbers = merge(works) if len(works) > 1 else (works[0][1], [{}])
+        cohort, parts, first = [], [], 0
+        for i, sent in zip(members, numbers, strict=True):
+            begin = pools[i].begins[_data(runs[i].world)]
+            mine, rate = wanted[i].cohort, wanted[i].training.lr
+            lr = None if rate == training.lr else rate
+            cohort += [replace(c, indices=c.indices + begin, lr=lr) for c in mine]
+            parts.append(_sending(wanted[i].given, sent, len(mine)))
+        pool, model = pools[members[0]], runs[members[0]].world.model
+        given = _joined(parts)
+        names = " and ".join({runs[i].method.name: "" for i in members})
+        with during(f"training, round {cohort[0].key[1] + 1} of {names}"):
+            trained = train(model, pool.x, pool.y, cohort, given, training, rule, **how)
+        for i in members:
+            mine = slice(first, first + len(wanted[i].cohort))
+            first = mine.stop
+            answers[i] = trained.of(mine)
+    return answers
+
+
+def _sending(given: ClientInput, numbers: Tree, clients: int) -> ClientInput:
+    """The same, with numbers sent to every client besides."""
+    like = next(iter(given.start.values()))
+    each = {n: v.to(like).expand(clients) for n, v in numbers.items()}
+    return replace(given, broadcast=given.broadcast | each)
+
+
+def _joined(parts: list[ClientInput]) -> ClientInput:
+    """Several runs' clients as one cohort."""
+    trees = ([getattr(p, f.name) for p in parts] for f in fields(ClientInput))
+    return ClientInput(*map(concat, trees))

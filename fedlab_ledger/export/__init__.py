@@ -1,0 +1,3 @@
+"""Handing out models: a folder each, with a card."""
+
+from fedlab_ledger.export.models import export, load

@@ -1,0 +1,1 @@
+"""Comparing what was measured with the papers: claims and tables."""

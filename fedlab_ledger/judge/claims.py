@@ -1,0 +1,281 @@
+"""What the papers claim, as pairs of cells: this one beats that one, and by how much.
+
+A claim is judged by seeds that both cells were played with, at one scale.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedlab_core.arguments import checked
+from fedlab_ledger.model.cells import SCALES, Cell, Scale
+from fedlab_ledger.model.claim import Claim
+from fedlab_ledger.model.describe import constants, dataset, methods, network, ran_on
+from fedlab_ledger.model.lines import Found, Line
+from fedlab_ledger.model.provenance import command
+from fedlab_ledger.model.verdict import (
+    CHANCE,
+    LEAST,
+    NONE,
+    OPPOSITE,
+    SAME,
+    WORDS,
+    Verdict,
+    counting,
+    judge_forms,
+    judge_gain,
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what was found, at one scale ("-": at none).
+
+    `mine` and `theirs` are the lines of both sides, by seed, that counted, `without`
+    those of the training without the method, where the claim asks for it.
+    """
+
+    claim: Claim
+    scale: str
+    verdict: Verdict
+    mine: dict[int, Line]
+    theirs: dict[int, Line]
+    without: dict[int, Line] = field(default_factory=dict)
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether it was judged on something else than what the paper had."""
+        return self.scale not in ("paper", "-")
+
+    @property
+    def word(self) -> str:
+        """The verdict; that of a stand-in says so."""
+        judged_ = self.verdict.word != NONE
+        return f"{self.verdict.word}{' on a stand-in' * (self.stand_in and judged_)}"
+
+    @property
+    def ran_on(self) -> str:
+        """Data, network, clients, rounds and seeds; nothing where nothing was run."""
+        if self.scale not in self.claim.cell.settings:
+            return ""
+        s, v = self.claim.cell.settings[self.scale], self.verdict
+        return ran_on(s, v.n, v.lost)
+
+    @property
+    def lost(self) -> str:
+        """Why seeds have no number, if some have none."""
+        both = self.mine.keys() & self.theirs.keys()
+        bad = [k for k in both if None in (v["value"] for v in self._pair(k))]
+        diverged = [k for k in bad if any(v["diverged"] for v in self._pair(k))]
+        said = [f"{len(diverged)} diverged"] * bool(diverged)
+        far = len(bad) - len(diverged)
+        said += [f"{far} never came as far"] * bool(far)
+        return ", ".join(said)
+
+    def _pair(self, seed: int) -> tuple[Line, Line]:
+        return self.mine[seed], self.theirs[seed]
+
+    def repeats(self, other: "Judged") -> bool:
+        """Whether both are one and the same run: equal to the digit on equal seeds.
+
+        So it is where a method does what another does, as FedNova with equal steps.
+        """
+        pairs = ((self.mine, other.mine), (self.theirs, other.theirs))
+        common = self._seeds & other._seeds
+        return len(common) >= min(LEAST, len(self._seeds), len(other._seeds)) and all(
+            a[k]["value"] == b[k]["value"] and a[k]["curve"] == b[k]["curve"]
+            for a, b in pairs
+            for k in common
+        )
+
+    @property
+    def _seeds(self) -> set[int]:
+        return self.mine.keys() & self.theirs.keys()
+
+
+def different(rows: Iterable[Judged]) -> list[Judged]:
+    """Those that were judged, each experiment once: of equal ones that with most seeds.
+
+    They stay in their order; of equal ones with equally many seeds it is the first.
+    """
+    done = [row for row in rows if row.verdict.word != NONE]
+    kept: list[Judged] = []
+    for row in sorted(done, key=lambda row: -row.verdict.n):
+        if not any(row.repeats(one) for one in kept):
+            kept.append(row)
+    places = {id(row): i for i, row in enumerate(done)}
+    return sorted(kept, key=lambda row: places[id(row)])
+
+
+@checked
+def judged(
+    claims: Iterable[Claim], found: Found, scale: Scale | None = None
+) -> list[Judged]:
+    """Every claim with its verdict, at that scale or the largest that can decide."""
+    return [_judged(claim, found, scale or _scale(claim, found)) for claim in claims]
+
+
+def _scale(claim: Claim, found: Found) -> str:
+    """The largest scale with enough seeds on both sides, or else with any."""
+    for least in (LEAST, 1):
+        for scale in reversed(SCALES):
+            mine, theirs = (lines_by_seed(claim, c, found, scale) for c in claim.sides)
+            if len(mine.keys() & theirs.keys()) >= least and scale != "tiny":
+                return scale
+    return "-"
+
+
+def lines_by_seed(
+    claim: Claim, cell: Cell, found: Found, scale: str
+) -> dict[int, Line]:
+    """What was measured of one of a claim's cells, with the seeds that count."""
+    if scale not in cell.settings:
+        return {}
+    lines = found.of(cell.key(scale))
+    wanted = counting(scale, lines) if claim.seeds is None else claim.seeds
+    return {k: v for k, v in lines.items() if k in wanted}
+
+
+def _judged(claim: Claim, found: Found, scale: str) -> Judged:
+    mine, theirs = (lines_by_seed(claim, c, found, scale) for c in claim.sides)
+    if scale == "tiny":
+        verdict = Verdict(NONE, "tiny runs show that it works, nothing else")
+        return Judged(claim, scale, verdict, mine, theirs)
+    gain = 0.0 if claim.sign == 0 else claim.gain
+    verdict = judge_gain(
+        _values(mine),
+        _values(theirs),
+        gain,
+        claim.tolerance,
+        sign=claim.sign,
+        own_scale=scale == "paper",
+    )
+    if claim.without is None:
+        return Judged(claim, scale, verdict, mine, theirs)
+    without = lines_by_seed(claim, claim.without, found, scale)
+    verdict = judge_forms(verdict, _values(theirs), _values(without))
+    return Judged(claim, scale, verdict, mine, theirs, without)
+
+
+def _values(lines: dict[int, Line]) -> dict[int, float | None]:
+    return {k: line["value"] for k, line in lines.items()}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What many verdicts come to: claims of one and the same run count once."""
+
+    claims: int
+    runs: int  # different experiments among those that were judged
+    words: dict[str, int]  # of the different ones
+    by_chance: float  # how many of them no difference at all would give, to each side
+
+    @property
+    def many(self) -> str:
+        """How many claims there are, and how many different ones were judged."""
+        claims = "1 claim" if self.claims == 1 else f"{self.claims} claims"
+        return f"{claims}, {self.runs} different experiments"
+
+    @property
+    def text(self) -> str:
+        """The counts in a line."""
+        said = ", ".join(f"{n} {word}" for word, n in self.words.items() if n)
+        return f"{self.many}: {said or 'none judged'}"
+
+
+def tally(rows: Sequence[Judged]) -> Tally:
+    """The verdicts counted, each experiment once."""
+    once = different(rows)
+    words: dict[str, int] = {}
+    for base in WORDS[:-1]:
+        for stand_in in (False, True):
+            mine = [r for r in once if r.verdict.word == base]
+            mine = [r for r in mine if r.stand_in == stand_in]
+            if mine:
+                words[mine[0].word] = len(mine)
+    able = sum(r.claim.sign != 0 and r.verdict.n >= LEAST for r in once)
+    if waiting := len(rows) - sum(r.verdict.word != NONE for r in rows):
+        words[NONE] = waiting
+    return Tally(len(rows), len(once), words, CHANCE * able)
+
+
+def as_text(rows: list[Judged]) -> str:
+    """Four lines a claim, and what the verdicts come to."""
+    text = []
+    for row in rows:
+        claim, v = row.claim, row.verdict
+        gain = "" if claim.gain is None else f", by {claim.gain:+.4g} {claim.cell.unit}"
+        text += [f"{claim.path}: {row.word}", f"  claim: {claim.sentence}{gain}"]
+        if row.ran_on:
+            text.append(f"  ran on: {row.ran_on}")
+        text.append(f"  here: {v.why}{f' ({row.lost})' * bool(row.lost)}")
+    total = tally(rows)
+    text.append(total.text)
+    if total.by_chance:
+        chance = f"{total.by_chance:.1f}"
+        text.append(
+            f"by chance alone, without any difference, {chance} would come out as "
+            f"“{SAME}” and {chance} as “{OPPOSITE}”"
+        )
+    return "\n".join(text) + "\n"
+
+
+def as_json(rows: list[Judged]) -> str:
+    """Everything that is known of each claim, as a list of records."""
+    return json.dumps([record(row) for row in rows], indent=1, ensure_ascii=False)
+
+
+def record(row: Judged) -> dict[str, Any]:
+    """Everything that is known of a claim, as plain data.
+
+    `gap` is our gain less the paper's; `paper_data` is what the paper has, `data` what
+    ours was learnt from; both sides' commands make what is not there yet.
+    """
+    claim, v = row.claim, row.verdict
+    cell, here = claim.cell, claim.cell.settings.get(row.scale)
+    published = cell.settings.get("paper")
+    off = v.mean - (math.nan if claim.gain is None else claim.gain)
+    about: dict[str, Any] = {"id": claim.slug, "paper": claim.paper, "name": claim.name}
+    about |= {"again": claim.again, "claim": claim.sentence, "where": cell.where}
+    about |= {"sign": claim.sign, "unit": cell.unit, "metric": cell.metric}
+    about |= {"paper_gain": _finite(claim.gain), "tolerance": claim.tolerance}
+    about |= {"paper_data": dataset(published) if published else ""}
+    about |= {"scale": row.scale, "stand_in": row.stand_in, "ran_on": row.ran_on}
+    about |= {"data": dataset(here) if here else ""}
+    about |= {"network": network(here) if here else "", "lacks": cell.lacks}
+    about |= {"verdict": v.word, "why": v.why, "seeds": v.n, "lost": row.lost}
+    about |= {"mean": _finite(v.mean), "half_width": _finite(v.half)}
+    about |= {"would_be_seen": _finite(v.seen), "gap": _finite(off)}
+    about["a"] = _side(cell, row.scale, row.mine)
+    about["b"] = _side(claim.beside, row.scale, row.theirs)
+    if claim.without is not None:
+        about["without"] = _side(claim.without, row.scale, row.without)
+    return about
+
+
+def _side(cell: Cell, scale: str, lines: dict[int, Line]) -> dict[str, Any]:
+    """One of a claim's cells; where it was not run, with what could be."""
+    could = [s for s in SCALES[1:] if s in cell.settings]  # the cheapest first
+    at = scale if scale in cell.settings else next(iter(could), "")
+    run = command(cell, at, list(lines.values())) if at else None
+    return {
+        "table": f"{cell.paper}/{cell.table}",
+        "row": cell.row,
+        "column": cell.column,
+        "paper": cell.paper_value,
+        "spread": cell.paper_spread,
+        "methods": methods(cell.settings[at]) if at else [],
+        "constants": constants(cell.settings[at]) if at else {},
+        "key": cell.key(scale) if scale in cell.settings else None,
+        "values": {str(k): line["value"] for k, line in sorted(lines.items())},
+        "command": run,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """A number as JSON has it, without the last digits that no run determines."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.10g}")

@@ -1,0 +1,1 @@
+"""What the book's pages say of the ledger: answers, headlines, gaps."""

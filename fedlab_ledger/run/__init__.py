@@ -1,0 +1,1 @@
+"""Playing what is missing: jobs, players, their locks, their costs."""
