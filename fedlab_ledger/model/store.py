@@ -69,6 +69,11 @@ class Store:
         known = {} if known is None else known
         return found_in([self._lines(path, known) for path in self.files()])
 
+    def lines(self, paper: str, table: str) -> Lines:
+        """The lines of one table, none where nothing was measured; notes on them."""
+        there = os.path.lexists(self.folder)
+        return self._have(self.path(paper, table).name) if there else ([], [])
+
     def append(self, lines: Sequence[Line]) -> None:
         """Add lines, all of one table, in one write that has reached the disk."""
         if not lines:

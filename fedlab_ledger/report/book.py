@@ -15,6 +15,7 @@ from pathlib import Path
 from fedlab_core.errors import require
 from fedlab_ledger.judge.claims import Judged, judged
 from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, Shown, Status, counts, shown
+from fedlab_ledger.model.as_needed import as_needed
 from fedlab_ledger.model.cells import SCALES, Table
 from fedlab_ledger.model.claim import Claim
 from fedlab_ledger.model.headline import Headline
@@ -152,7 +153,9 @@ def opened(folder: Path | str | None = None) -> Book:
     from fedlab_ledger.papers.headlines import HEADLINES
 
     at = Path(folder) if folder is not None else _nearest()
-    found = Store(at).read(new=folder is None)
+    known = folder is None or at.is_dir()
+    require(known, f"there is no ledger {at}: `run` makes one")
+    found = as_needed(Store(at), TABLES.values())
     return Book(TABLES, found, CLAIMS, HEADLINES, read_costs(at), _agreed(at))
 
 

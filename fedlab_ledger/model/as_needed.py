@@ -1,0 +1,42 @@
+"""A ledger read as needed: a table's file when a number of the table is asked for.
+
+A page that shows one paper reads, and so depends on, the files of that paper alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fedlab_ledger.model.cells import Table
+from fedlab_ledger.model.lines import Found, Line, found_in
+from fedlab_ledger.model.store import Store
+
+Place = tuple[str, str]  # paper and table
+
+
+@dataclass(frozen=True)
+class AsNeeded(Found):
+    """The lines of a store, of the tables that are declared to have them."""
+
+    store: Store = field(kw_only=True)
+    places: dict[str, list[Place]] = field(kw_only=True)  # by key, in the files' order
+    _read: dict[Place, Found] = field(default_factory=dict, kw_only=True)
+
+    def of(self, key: str) -> dict[int, Line]:
+        """The lines of a key, by seed; of two the one in the first file."""
+        lines: dict[int, Line] = {}
+        for place in self.places.get(key, ()):
+            if place not in self._read:
+                self._read[place] = found_in([self.store.lines(*place)])
+            lines = self._read[place].of(key) | lines
+        return dict(sorted(lines.items()))
+
+
+def as_needed(store: Store, tables: Iterable[Table]) -> AsNeeded:
+    """What a store holds of these tables; nothing is read yet."""
+    places: dict[str, set[Place]] = {}
+    for table in tables:
+        for cell in table.cells:
+            for scale in cell.settings:
+                places.setdefault(cell.key(scale), set()).add((table.paper, table.name))
+    ordered = {k: sorted(at, key=lambda p: store.path(*p)) for k, at in places.items()}
+    return AsNeeded(store=store, places=ordered)
