@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import time
 from pathlib import Path
 
 import nbformat
@@ -72,10 +71,58 @@ def test_a_notebook_runs_once_until_something_that_matters_changes(repo, capsys)
     assert printed(repo) == "second 1"
 
     capsys.readouterr()
-    later = time.time() + 1  # a touch, out of reach of the clock's grain
-    os.utime(repo / "fedlab_core" / "__init__.py", (later, later))
+    (repo / "fedlab_core" / "__init__.py").touch()
     assert run(repo) == 0
-    assert "up to date" not in capsys.readouterr().out
+    assert "up to date" in capsys.readouterr().out
+
+
+def test_a_module_that_nobody_imports_runs_nothing_again(repo, capsys):
+    write(repo / "notebooks" / "two.ipynb", "import fedlab_core.two as t", "print(t.n)")
+    (repo / "fedlab_core" / "two.py").write_text("from fedlab_core import deep as n\n")
+    (repo / "fedlab_core" / "deep.py").write_text('"""One."""\n')
+    assert run(repo) == 0
+    capsys.readouterr()
+    (repo / "fedlab_core" / "deep.py").write_text('"""Two."""\n')
+    assert run(repo) == 0
+    assert stale(capsys) == ["two.ipynb"]
+
+
+LEDGER = """from pathlib import Path
+print(sum(1 for p in Path("../results").glob("{paper}-*.jsonl") for _ in p.open()))"""
+
+
+def test_a_line_of_results_runs_those_again_that_read_the_paper(repo, capsys):
+    results = repo / "results"
+    results.mkdir()
+    for paper, notebook in (("a", "one"), ("b", "two")):
+        (results / f"{paper}-table1.jsonl").write_text("{}\n")
+        write(repo / "notebooks" / f"{notebook}.ipynb", LEDGER.format(paper=paper))
+    assert run(repo) == 0
+    capsys.readouterr()
+    with (results / "b-table1.jsonl").open("a") as file:
+        file.write("{}\n")
+    assert run(repo) == 0
+    assert stale(capsys) == ["two.ipynb"] and printed(repo, "two.ipynb") == "2"
+    (results / "a-table2.jsonl").write_text("{}\n")  # a table that is new
+    assert run(repo) == 0
+    assert stale(capsys) == ["one.ipynb"] and printed(repo) == "2"
+    (results / "a-table1.jsonl").unlink()
+    assert run(repo) == 0
+    assert stale(capsys) == ["one.ipynb"] and printed(repo) == "1"
+
+
+def test_what_changes_while_it_runs_is_an_error(repo, capsys):
+    module = repo / "fedlab_core" / "__init__.py"
+    edit = f"open({str(module)!r}, 'a').write('# more')"
+    write(repo / "notebooks" / "one.ipynb", "import fedlab_core", edit)
+    assert run(repo) == 1
+    assert "one.ipynb: it, or a module of it, changed" in capsys.readouterr().err
+
+
+def stale(capsys) -> list[str]:
+    """Notebooks that were executed, by what was printed."""
+    lines = capsys.readouterr().out.splitlines()
+    return [line.split()[0] for line in lines if "up to date" not in line]
 
 
 def test_parameters_reach_the_notebooks_that_have_them(repo):
@@ -167,16 +214,16 @@ def test_stored_references_do_not_matter_and_everything_else_does(repo):
     marks = {mark, execute.fingerprint(source, repo, {"rounds": 2})}
     (repo / "requirements.lock").write_text("torch==1\n")
     marks.add(execute.fingerprint(source, repo, {}))
-    (repo / "fedlab_book").mkdir()
-    (repo / "fedlab_book" / "__init__.py").write_text("")
+    (repo / "fedlab_core" / "__init__.py").write_text("word = 'other'\n")
     marks.add(execute.fingerprint(source, repo, {}))
+    marks.add(execute.fingerprint(source, repo, {}, ["results/one.json"]))
     (repo / "results").mkdir()
-    (repo / "results" / "one.jsonl").write_text(json.dumps({"accuracy": 1}))
-    marks.add(execute.fingerprint(source, repo, {}))
+    (repo / "results" / "one.json").write_text(json.dumps({"accuracy": 1}))
+    marks.add(execute.fingerprint(source, repo, {}, ["results/one.json"]))
     notebook.cells[0].source = "# Another title"
     nbformat.write(notebook, source)
     marks.add(execute.fingerprint(source, repo, {}))
-    assert len(marks) == 6
+    assert len(marks) == 7
 
 
 def test_the_site_is_rebuilt_only_if_something_changed_and_keeps_no_old_page(repo):

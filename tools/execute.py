@@ -1,9 +1,8 @@
 """Execute every notebook once; the copies are what the site shows and nbval checks.
 
 A copy is kept as long as nothing that determines its outputs has changed: the notebook,
-the three packages, the results it reads, the lock file, the
-parameters, and the versions of Python and PyTorch. A cell that fails ends the build and
-leaves no copy.
+the modules that it imports, the files that it read, the lock file, the parameters, and
+the versions of Python and PyTorch. A cell that fails ends the build and leaves no copy.
 """
 
 import argparse
@@ -28,7 +27,7 @@ import papermill
 import yaml
 from papermill.exceptions import PapermillExecutionError
 
-from tools import paths
+from tools import depends, paths
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
 # one, a notebook's numbers do not depend on how many cores a machine has. A second one
@@ -37,14 +36,6 @@ THREADS = "1"
 AT_ONCE = 4  # notebooks at most, for the memory's sake
 ALONE = {"how_fast.ipynb"}  # what measures time has no neighbour
 CELL_TIMEOUT_S = 600
-DETERMINING = (
-    "fedlab_core/**/*.py",
-    "fedlab_ledger/**/*.py",
-    "fedlab_book/**/*.py",
-    "results/**/*",
-    "notebooks/*.csv",
-    "requirements.lock",
-)
 
 Parameters = dict[str, Any]
 
@@ -70,10 +61,13 @@ def command(source: Path, parameters: Parameters) -> str:
     return shlex.join([*words, f"notebooks/{source.name}"])
 
 
-def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
+def fingerprint(
+    source: Path, root: Path, parameters: Parameters, read: Iterable[str] = ()
+) -> str:
     """Hash of everything that determines the outputs of a notebook.
 
-    The notebook's own stored outputs are left out: they are references for nbval.
+    `read` is what it was seen to read besides its modules. Its own stored outputs are
+    left out: they are references for nbval.
     """
     digest = hashlib.sha256()
     cells = nbformat.read(source, as_version=4).cells
@@ -81,26 +75,22 @@ def fingerprint(source: Path, root: Path, parameters: Parameters) -> str:
     typed = command(source, parameters)
     settings = [said, typed, platform.python_version(), version("torch"), THREADS]
     digest.update(json.dumps(settings, sort_keys=True).encode())
-    for path in _determining(root):
-        digest.update(f"\n{path.relative_to(root)}\n".encode())
-        digest.update(path.read_bytes())
+    code = [c.source for c in cells if c.cell_type == "code"]
+    modules = depends.imported(code, root)
+    if modules is None:
+        modules = {p for name in depends.PACKAGES for p in root.glob(f"{name}/**/*.py")}
+    names = {path.relative_to(root).as_posix() for path in modules}
+    depends.digested({*names, *read, "requirements.lock"}, root, digest.update)
     return digest.hexdigest()
-
-
-def _determining(root: Path) -> list[Path]:
-    found = (path for pattern in DETERMINING for path in root.glob(pattern))
-    return sorted(path for path in found if path.is_file())
 
 
 def is_fresh(source: Path, root: Path, parameters: Parameters) -> bool:
     copy = copy_of(source, root)
     if not copy.is_file():
         return False
-    made = copy.stat().st_mtime
-    if any(path.stat().st_mtime > made for path in _determining(root)):
-        return False  # touched since, as make would see it, even if it reads the same
     recorded = nbformat.read(copy, as_version=4).metadata.get("build", {})
-    return recorded.get("fingerprint") == fingerprint(source, root, parameters)
+    mark = fingerprint(source, root, parameters, recorded.get("read", ()))
+    return recorded.get("fingerprint") == mark
 
 
 def execute(source: Path, root: Path, parameters: Parameters) -> float:
@@ -108,12 +98,12 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
 
     Returns the seconds it took.
     """
-    mark = fingerprint(source, root, parameters)
+    before = fingerprint(source, root, parameters)
     copy = copy_of(source, root)
     copy.unlink(missing_ok=True)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
-        partial = Path(scratch) / source.name
+        partial, noted = Path(scratch) / source.name, Path(scratch) / "read"
         try:
             papermill.execute_notebook(
                 source,
@@ -125,7 +115,10 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
                 request_save_on_cell_execute=False,  # what failed is not kept
                 execution_timeout=CELL_TIMEOUT_S,
                 coalesce_streams=True,  # one print, one output, whatever the load
-                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+                extra_arguments=[
+                    "--IPKernelApp.log_level=CRITICAL",
+                    f"--IPKernelApp.exec_lines={_recording(root, noted)}",
+                ],
             )
         except PapermillExecutionError as error:
             raise ExecutionError(_one_line(source, error)) from error
@@ -134,10 +127,14 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
             name = f"{source.name}: {type(error).__name__}"
             raise ExecutionError(f"{name}: {reason}") from error
         seconds = time.perf_counter() - start
+        read = depends.opened(noted.read_text().splitlines())
+        _require_unchanged(source, before, fingerprint(source, root, parameters))
+        mark = fingerprint(source, root, parameters, read)
         notebook = nbformat.read(partial, as_version=4)
         _hide_injected(notebook)
         notebook.metadata["build"] = {
             "fingerprint": mark,
+            "read": read,
             "seconds": round(seconds, 1),
             "command": command(source, _known(source, parameters)),
         }
@@ -147,6 +144,17 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
         shutil.copy(partial, copy.with_suffix(".part"))
         os.replace(copy.with_suffix(".part"), copy)
     return seconds
+
+
+def _recording(root: Path, to: Path) -> str:
+    """Code that lets a kernel write down what it opens below `root`."""
+    ours = f"run_path({depends.__file__!r})"
+    return f"__import__('runpy').{ours}['record']({str(root)!r}, {str(to)!r})"
+
+
+def _require_unchanged(source: Path, before: str, after: str) -> None:
+    if before != after:
+        raise ExecutionError(f"{source.name}: it, or a module of it, changed meanwhile")
 
 
 def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -> None:

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench
-from fedlab_book.chapters.shrinking import knob, search, wrong
+from fedlab_book.chapters.shrinking import knob, search
+from fedlab_book.shares import shares
 from fedlab_core.methods.fedlaw import fedlaw
 from tests.figure_cases import drawn
 from tools import paths
@@ -73,7 +74,7 @@ def test_the_chapters_own_lines_find_what_the_core_finds():
         given = loss_of, came["models"], came["shares"], steps, rates, halve
         found = names["search_round"](*given)
         seen = fl.federate(
-            world, method, 2, seed=7, observe=wrong.shares, progress=False
+            world, method, 2, seed=7, observe=shares, progress=False
         ).rows[-1]
         assert found[-1][1] == pytest.approx(seen["gamma"], abs=1e-5)
         assert np.allclose(found[-1][2], seen["shares"], atol=1e-5)

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 
 from fedlab_book.bench import Comparison
 from fedlab_book.chapters.fedlaw_figures.common import Picture, by_rounds
-from fedlab_book.chapters.shrinking.wrong import shares_of
 from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row, told
+from fedlab_book.shares import shares_of
 from fedlab_core.metrics import heterogeneity_coherence
 from fedlab_core.rounds.records import Round
 

@@ -14,9 +14,9 @@ from fedlab_book.chapters.fedlaw_figures.common import (
     late,
     line_of,
 )
-from fedlab_book.chapters.shrinking.wrong import shares
 from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row
+from fedlab_book.shares import shares
 from fedlab_core import tree
 from fedlab_core.metrics import coherence, critical_round
 from fedlab_core.rounds.records import Round

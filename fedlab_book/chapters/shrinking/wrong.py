@@ -5,14 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from fedlab_book.bench import Bench, Comparison, Place, pm, side
 from fedlab_book.chapters.shrinking.gains import ELEVENTH, UNIT, Facts, Printed
 from fedlab_book.figures import INK, PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core.partition.scenarios import Scenario
-from fedlab_core.rounds.records import Round
 
 CROWD, ALONE = "half wrong", "the right half alone"  # with all clients, and without
 WAYS = TEN, LONG = "ten steps", "800 steps"  # of one round's search
@@ -25,16 +23,6 @@ GUESSES = {  # of whose share falls to nearly nothing, and what is told to each
 _NEAR = 5.0  # points of a share that "near" allows
 _LEFT = 10.0  # percent that are "little" for the wrong half, of fifty
 _NONE = 2.0  # percent that are "nearly nothing" for a clinic, of ten
-
-
-def shares_of(now: Round) -> Tensor:
-    """Everyone's share in a round: the learned one, or that by size."""
-    return now.servers[0].memory.get("lambda", now.weights[0]).cpu()
-
-
-def shares(now: Round) -> dict[str, np.ndarray]:
-    """The same, to be seen in every round of a run."""
-    return {"shares": shares_of(now).numpy()}
 
 
 def half(bench: Bench) -> tuple[Place, Place, Callable[[int], np.ndarray]]:

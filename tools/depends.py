@@ -1,0 +1,117 @@
+"""Files that a notebook's outputs depend on: those it imports, and those it read.
+
+What is imported is followed by reading the code, so that it is known before anything
+runs; what is opened besides, as results or a module that is loaded by its name, is
+written down while the notebook runs (`record`).
+"""
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_browser", "fedlab_book", "tools")
+_NOT_OURS = {"_build", "build", ".venv", ".git", ".ipynb_checkpoints"}
+_INSTALLED = (".egg-info/", "__editable__")  # the lock file speaks for these
+_MAGIC = ("%", "!", "?")
+
+
+def imported(cells: Iterable[str], root: Path) -> set[Path] | None:
+    """Modules below `root` that code imports, with all that these import.
+
+    None for code that cannot be read: it may import anything.
+    """
+    found: set[Path] = set()
+    waiting: list[Path] = []
+    for cell in cells:
+        lines = cell.splitlines()
+        plain = "\n".join("" if s.lstrip().startswith(_MAGIC) else s for s in lines)
+        try:
+            waiting += _files(_names(ast.parse(plain)), root)
+        except SyntaxError:
+            return None
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += _imports_of(path, path.stat().st_mtime_ns, root)
+    return found
+
+
+@cache
+def _imports_of(path: Path, changed: int, root: Path) -> list[Path]:
+    return list(_files(_names(ast.parse(path.read_text())), root))
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    """Dotted names that an import may mean: modules, and what is taken from them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
+    """The files of those names that are modules of ours, and of the packages above."""
+    for name in names:
+        parts = name.split(".")
+        if parts[0] not in PACKAGES:
+            continue
+        for n in range(1, len(parts) + 1):
+            base = root.joinpath(*parts[:n])
+            for path in (base / "__init__.py", base.with_suffix(".py")):
+                if path.is_file():
+                    yield path
+
+
+def record(root: str, to: str) -> None:
+    """Write to a file, a line each, what this process opens below `root` from now on.
+
+    It also runs alone, in a kernel that knows nothing of this package.
+    """
+    file = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    here, seen = os.path.join(os.path.realpath(root), ""), set()
+
+    def note(event: str, args: tuple) -> None:
+        if event != "open" or not isinstance(args[0], (str, bytes)):
+            return
+        path = os.path.abspath(os.fsdecode(args[0]))
+        if path.startswith(here) and path not in seen:
+            seen.add(path)
+            os.write(file, os.fsencode(path[len(here) :] + "\n"))
+
+    sys.addaudithook(note)
+
+
+def opened(noted: Iterable[str]) -> list[str]:
+    """What `record` wrote, sorted: modules by their sources, nothing that is made."""
+    found = set()
+    for name in noted:
+        path = Path(name)
+        if _NOT_OURS & set(path.parts) or any(mark in name for mark in _INSTALLED):
+            continue
+        if path.parent.name == "__pycache__":  # m.cpython-312.pyc, and while written
+            path = path.parent.parent / f"{path.name.split('.')[0]}.py"
+        found.add(path.as_posix())
+    return sorted(found)
+
+
+def digested(read: Iterable[str], root: Path, add: Callable[[bytes], object]) -> None:
+    """Give names and contents of these files to `add`; those that are not there, too.
+
+    Of a folder of lines also the names that begin as one that was read, up to its dash:
+    a new table of a paper belongs to whoever reads that paper's.
+    """
+    for name in sorted(read):
+        path = root / name
+        there = path.is_file()
+        add(f"\n{name} {there}\n".encode())
+        if there:
+            add(path.read_bytes())
+    lines = {root / n for n in read if n.endswith(".jsonl") and "-" in Path(n).name}
+    for folder, paper in sorted({(p.parent, p.name.split("-")[0]) for p in lines}):
+        add(repr(sorted(p.name for p in folder.glob(f"{paper}-*.jsonl"))).encode())
