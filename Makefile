@@ -11,9 +11,18 @@ READY := $(VENV)/.ready
 TESTED := $(wildcard fedlab_core fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
 	notebooks)
 
+# One thread a process: tensors in tests are tiny, and cores are for other tests.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4
+core_TESTS := $(addprefix tests/,analysis client data engine methods metrics models \
+	partition reference rounds) $(addprefix tests/test_,architecture.py keys.py \
+	main.py process.py reading.py streams.py surface.py surface_line.py tree.py)
+ledger_TESTS := tests/ledger tests/papers tests/test_agreement.py
+book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
+	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test serve lab wheel bench lock clean executed assets
+.PHONY: help book check test lane style serve lab wheel bench lock clean executed assets
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -24,7 +33,23 @@ book: executed assets ## build the book into _build/html
 	@$(BIN)/python -m tools.build
 	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
 
-test: $(READY) ## check everything: style, types, core, notebooks, site
+check: $(READY) ## style, types, spelling, and tests without book or browser
+	@start=$$(date +%s); $(MAKE) --no-print-directory style && $(PYTEST) \
+		-m "not slow and not built and not browser" tests; code=$$?; \
+		echo "== Checked in $$(( $$(date +%s) - start )) s"; exit $$code
+
+test: style ## check everything: style, types, core, ledger, notebooks, site
+	@for lane in core ledger book; do \
+		$(MAKE) --no-print-directory lane LANE=$$lane || exit; done
+
+lane: $(READY) ## every test of one LANE: core, ledger or book
+	@test -n "$($(LANE)_TESTS)" || { \
+		echo "error: LANE=$(LANE): core, ledger or book" >&2; exit 2; }
+	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory book; fi
+	@echo "== Tests: $(LANE)"
+	@$(PYTEST) $($(LANE)_TESTS)
+
+style: $(READY) ## layout, types and spelling
 	@echo "== Style"
 	@$(BIN)/ruff check $(TESTED)
 	@$(BIN)/ruff format --check $(TESTED)
@@ -32,12 +57,6 @@ test: $(READY) ## check everything: style, types, core, notebooks, site
 	@$(BIN)/pyright
 	@echo "== Spelling"
 	@$(BIN)/codespell
-	@$(MAKE) --no-print-directory book
-	@echo "== Tests: core, tools, notebooks, site"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 \
-		-p tools.nbval_replay --nbval-lax \
-		--nbval-sanitize-with tests/nbval_sanitize.cfg \
-		--replay-from _build/stage/notebooks tests notebooks
 
 serve: ## serve _build/html on PORT (8000)
 	@test -d _build/html || { echo "error: no book yet; run 'make book'" >&2; exit 2; }

@@ -39,6 +39,14 @@ class ByFile(LoadScopeScheduling):
         return page[1] if page else nodeid.split("::")[0]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what looks at the built book: the tests of the site, of executed copies."""
+    for item in items:
+        copies = "copy" in getattr(item, "fixturenames", ())
+        if copies or "tests/site/" in item.nodeid:
+            item.add_marker("built")
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByFile:
     return ByFile(config, log)
 

@@ -15,7 +15,7 @@ import fedlab_core
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_book")
+PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_browser", "fedlab_book")
 FIVE_LINES = """
 import fedlab_core as fl
 data = fl.load("letters", n_train=200, n_test=50)
@@ -83,6 +83,11 @@ def test_it_has_the_version_and_everything_in_it(wheel: Path, away: Path):
     inside = {p.relative_to(away) for p in away.rglob("*.py")}
     ours = {p.relative_to(ROOT) for n in PACKAGES for p in (ROOT / n).rglob("*.py")}
     assert inside == ours
+    assert all((away / name / "py.typed").is_file() for name in PACKAGES)
+    (info,) = away.glob("*.dist-info")
+    assert (
+        "fedlab = fedlab_core.__main__:main" in (info / "entry_points.txt").read_text()
+    )
 
 
 def test_it_runs_away_from_the_repository(away: Path):
@@ -127,7 +132,7 @@ def test_importing_it_loads_nothing_that_draws(away: Path):
 
 
 def test_the_playgrounds_page_travels(wheel):
-    page = ROOT / "fedlab_book" / "playground" / "page"
+    page = ROOT / "fedlab_browser" / "playground" / "page"
     inside = set(zipfile.ZipFile(wheel).namelist())
     missing = {f"{p.relative_to(ROOT)}" for p in page.iterdir()} - inside
     assert not missing

@@ -1,6 +1,7 @@
 """What runs elsewhere cannot be tried here; what can be said of it beforehand is."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ EVENTS = {"pull_request", "push", "schedule", "workflow_dispatch"}
 KEYS = {"name", "on", "permissions", "concurrency", "jobs"}
 JOB_KEYS = {
     "needs", "if", "runs-on", "timeout-minutes", "permissions", "environment", "steps",
+    "strategy",
 }  # fmt: skip
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40}")
@@ -64,13 +66,44 @@ def test_workflow_is_sound(path: Path):
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
 def test_what_it_runs_is_there(path: Path):
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert ".ci/run" in commands(path)
+    assert any(command.startswith(".ci/run") for command in commands(path))
     for command in commands(path):
-        for target in re.findall(r"\bmake (\w+)", command):
+        for target in re.findall(r"\bmake (?:-o \S+ )?(\w+)", command):
             assert target in targets
         for module in re.findall(r"-m tools\.(\w+)", command):
             assert (ROOT / "tools" / f"{module}.py").is_file()
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_lanes_are_those_of_make_and_leave_no_test_out():
+    make = (ROOT / "Makefile").read_text()
+    flow = yaml.safe_load((FOLDER / "test.yml").read_text())
+    lanes = flow["jobs"]["lane"]["strategy"]["matrix"]["lane"]
+    assert [f"{lane}_TESTS" for lane in lanes] == re.findall(r"^\w+_TESTS", make, re.M)
+    said = subprocess.run(
+        ["make", "-n", "-o", ".venv/.ready", "test"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    there = {p.name for p in (ROOT / "tests").glob("test_*.py")}
+    there |= {p.parent.name for p in (ROOT / "tests").glob("*/test_*.py")}
+    assert there - set(re.findall(r"tests/([\w.]+)", said)) == set()
+
+
+def test_the_promised_versions_are_tested():
+    """The oldest Python and torch that pyproject promises, and those it names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    flow = yaml.safe_load((FOLDER / "test.yml").read_text())["jobs"]
+    tried = flow["versions"]["strategy"]["matrix"]["include"]
+    (torch,) = (d for d in project["dependencies"] if d.startswith("torch>"))
+    oldest = {
+        "python": project["requires-python"][2:],
+        "torch": f"torch=={torch[7:]}.*",
+    }
+    assert oldest in tried
+    said = [c.split(":: ")[-1] for c in project["classifiers"] if ":: 3." in c]
+    assert {said[0], said[-1]} == {row["python"] for row in tried}
+    systems = flow["systems"]["strategy"]["matrix"]["system"]
+    assert [s.split("-")[0] for s in systems] == ["macos", "windows"]
 
 
 SOUND = """\
