@@ -4,9 +4,6 @@ A key is a 64-bit integer, made of a few words: (seed, round, client), then what
 number is for. Nothing has a state, so that a draw does not depend on the device, on
 what was drawn before, or on what else is running. The mixing is the finaliser of the
 SplitMix64 generator; integer overflow wraps, as it should.
-
-`fold`, `uniform` and `normal` may be overridden as PyTorch's own functions are, by a
-`TorchFunctionMode`: who traces a rule hands the numbers in that it draws.
 """
 
 import math
@@ -14,7 +11,6 @@ import math
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import handle_torch_function, has_torch_function_unary
 
 
 def _signed(constant: int) -> int:
@@ -39,8 +35,6 @@ def _shifted(z: Tensor, by: int) -> Tensor:
 
 def fold(key: Tensor, word: Tensor | int) -> Tensor:
     """The key with one more word: a key of its own for every word."""
-    if has_torch_function_unary(key):
-        return handle_torch_function(fold, (key,), key, word)
     if isinstance(word, int):
         return _mix(_mix(key) + _signed(GOLDEN * (word + 1) % 2**64))
     return _mix(_mix(key) + GOLDEN * (word + 1))
@@ -66,15 +60,11 @@ def bits_at(key: Tensor, position: Tensor) -> Tensor:
 
 def uniform(key: Tensor, n: int) -> Tensor:
     """n numbers in [0, 1) from each key, multiples of 2^-24: (...) -> (..., n)."""
-    if has_torch_function_unary(key):
-        return handle_torch_function(uniform, (key,), key, n)
     return _shifted(random_bits(key, n), 40).float().div_(2**24)
 
 
 def normal(key: Tensor, n: int) -> Tensor:
     """n standard normal numbers from each key, by Box and Muller: (...) -> (..., n)."""
-    if has_torch_function_unary(key):
-        return handle_torch_function(normal, (key,), key, n)
     u = uniform(key, 2 * n)
     radius = (-u[..., :n]).log1p_().mul_(-2).sqrt_()
     return (2 * math.pi * u[..., n:]).cos_().mul_(radius)

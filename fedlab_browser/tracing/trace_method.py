@@ -8,23 +8,22 @@ three: how its search begins (`search`), a step of it (`learn`), and its end (`s
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from fedlab_browser.tracing.client import ClientPrograms, trace_client
+from fedlab_browser.tracing.client import ClientPrograms, client_programs
+from fedlab_browser.tracing.function import program_of
+from fedlab_browser.tracing.learning import Learning, in_steps
 from fedlab_browser.tracing.program import Program
-from fedlab_browser.tracing.trace_function import program_of
 from fedlab_core.arguments import bare, checked
-from fedlab_core.client import PLAIN, Batch, ClientInput, Training, cross_entropy
+from fedlab_core.client import PLAIN, Batch, ClientInput, Training
 from fedlab_core.engine import Client
-from fedlab_core.engine.step import Task
+from fedlab_core.engine.step import Task, value_of
 from fedlab_core.errors import InputError
-from fedlab_core.methods.fedlaw import Law
-from fedlab_core.methods.server_steps import SERVER, Slopes
+from fedlab_core.methods.server_steps import SERVER
 from fedlab_core.models.network import Network
 from fedlab_core.rounds import Gathered, Members, Method, ServerState, World
 from fedlab_core.rounds.method import COMMON, nothing
@@ -33,6 +32,8 @@ from fedlab_core.tree import (
     Tree,
     as_tree,
     copied,
+    flatten,
+    gradient,
     nest,
     repeat,
     stack,
@@ -137,7 +138,7 @@ class _Tracer:
         self.network = Network(world.model, training=True)
         self.model = {n: v.clone() for n, v in world.model.state_dict().items()}
         self.begun = method.server.begin(self.model, world.view)
-        self.law = _learned(method.server.step)
+        self.learns: Learning | None = in_steps(method.server.step)
         self.reports = None
         if method.rule.exchange:
             self.reports = Reports(world, method.rule.exchange)
@@ -146,8 +147,8 @@ class _Tracer:
         """The parts that the method has."""
         personal, exchange = self.method.personal, self.method.rule.exchange
         has = {
-            "search": self.law is not None,
-            "learn": self.law is not None,
+            "search": self.learns is not None,
+            "learn": self.learns is not None,
             "report": exchange is not None,
             "share": (shares := exchange is not None and exchange.share is not None),
             "apart": shares,
@@ -163,20 +164,20 @@ class _Tracer:
         method = self.method
         task = self.task(method.training, method.rule)
         given = ClientInput(repeat(self.begun.begin, 1), {}, self.broadcast())
-        return trace_client(task, given, method.training.batch_size)
+        return client_programs(task, given, method.training.batch_size)
 
     def own(self) -> ClientPrograms:
         method, rule = self.method, self.method.personal.own_model
         assert rule is not None
         task, start = self.task(method.training, rule), repeat(self.model, 1)
         given = ClientInput(start, {}, nest("round", start))
-        return trace_client(task, given, method.training.batch_size)
+        return client_programs(task, given, method.training.batch_size)
 
     def adapt(self) -> ClientPrograms:
         training = self.method.personal.adapt
         assert training is not None
         given = ClientInput(repeat(self.model, 1))
-        return trace_client(self.task(training), given, training.batch_size)
+        return client_programs(self.task(training), given, training.batch_size)
 
     def broadcast(self) -> Tree:
         """What one client is sent besides the model."""
@@ -245,24 +246,30 @@ class _Tracer:
         return program_of(self.searched, what, **self.ended(k))
 
     def searched(self, **given: Any) -> dict[str, Tree]:
-        """What is known and found as a search begins."""
-        assert self.law is not None
-        known, found = self.law.begin(self.gathered(**given))
+        """Trees of a search as it begins."""
+        assert self.learns is not None
+        known, found = self.learns.begin(self.gathered(**given))
         buffers = self.network.split(given["start"])[1]
         return {"known": known, "found": found, "buffers": buffers}
 
     def learn(self, k: int) -> Program:
-        law, (x, y) = self.law, self.world.view.proxy_set("the server")
-        assert law is not None
+        learns, (x, y) = self.learns, self.world.view.proxy_set("the server")
+        assert learns is not None
+        task, (like, _) = self.task(Training()), self.network.split(self.model)
 
         def learn(x, y, at, weight, paces, known, found, buffers) -> dict[str, Tree]:
-            params, _ = self.network.split(self.model)
-            live = with_grad(copied(as_tree(known["begin"], params)))
-            slopes = Slopes(self.network, cross_entropy, params | buffers, live)
+            after = buffers
+
+            def slope(w: Tensor, batch: Batch) -> Tensor:
+                nonlocal after
+                params = with_grad(copied(as_tree(w, like)))
+                value, after, _ = value_of(task, params, after, batch, ClientInput({}))
+                return flatten(gradient(value, params))
+
             key = torch.zeros((), dtype=torch.int64)
             batch = bare(Batch, x[at], y[at], weight, key)
-            law.step(known, found, batch, paces, slopes)
-            return {"found": found, "buffers": slopes.buffers}
+            found = learns.step(known, found, batch, paces, slope)
+            return {"found": found, "buffers": after}
 
         loop, what = self.loop(), f"a step of server={self.method.server.name}"
         n, paces = loop["batch"], dict.fromkeys(loop["paces"], torch.tensor(0.5))
@@ -271,20 +278,19 @@ class _Tracer:
         return program_of(learn, what, **given, **self.searched(**self.ended(k)))
 
     def loop(self) -> dict[str, Any]:
-        """On which of its samples the server learns, how often, and how fast."""
-        law, (x, _) = self.law, self.world.view.proxy_set("the server")
-        assert law is not None
-        paces = list(law.paces(-(-len(x) // law.batch)))
+        """How the server learns: on which of its samples, how often, and how fast."""
+        learns, (x, _) = self.learns, self.world.view.proxy_set("the server")
+        assert learns is not None
         return {
             "samples": len(x),
-            "batch": min(law.batch, len(x)),
-            "epochs": law.server_epochs,
+            "batch": min(learns.batch, len(x)),
+            "epochs": learns.epochs,
             "who": SERVER,  # and the group's number: whose key the batches' order has
-            "paces": {n: [each[n] for each in paces] for n in ("g", "x", "root")},
+            "paces": learns.paces(-(-len(x) // learns.batch)),
         }
 
     def server(self, k: int) -> Program:
-        server, law = self.method.server, self.law
+        server, learns = self.method.server, self.learns
 
         def step(**given: Any) -> dict[str, Tree]:
             return _said(server.step(self.gathered(**given)))
@@ -292,13 +298,13 @@ class _Tracer:
         def end(
             known: Tree, found: Tree, buffers: Tree, **given: Any
         ) -> dict[str, Tree]:
-            assert law is not None
-            now, learned = self.gathered(**given), law.read(known, found)
-            said = _said(law.finish(now, known, found, buffers))
-            return said | {"learned": learned}
+            assert learns is not None
+            now = self.gathered(**given)
+            state, learned = learns.finish(now, known, found, buffers)
+            return _said(state) | {"learned": learned}
 
         what = f"server={server.name}"
-        if law is None:
+        if learns is None:
             return program_of(step, what, **self.ended(k))
         return program_of(end, what, **self.searched(**self.ended(k)), **self.ended(k))
 
@@ -358,18 +364,6 @@ class _Tracer:
         at = torch.arange(CHUNK) % len(world.x_test)
         given = {"params": self.model, "x": world.x_test, "at": at}
         return program_of(outputs, "the network", **given)
-
-
-def _learned(step: Callable) -> Law | None:
-    """A server's step as a search for weights, if every round's is alike.
-
-    If it is none, or has a network to copy, to measure its statistics again, tracing
-    the step as a whole says why there is no program.
-    """
-    if isinstance(step, Law) and step.statistics != "reestimate":
-        with suppress(InputError):
-            return step.in_round(_Unseen((0, 0, 0)))
-    return None
 
 
 def _said(state: ServerState) -> dict[str, Tree]:

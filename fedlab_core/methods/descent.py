@@ -42,36 +42,11 @@ class Adam:
         self.mean, self.square = torch.zeros_like(x), torch.zeros_like(x)
 
     def step(self, slope: Tensor, lr: float) -> None:
-        self.steps += 1
-        rate, root = pace(lr, self.betas, self.steps)
-        adapt(self.x, self.mean, self.square, slope, self.betas, rate, root)
-
-
-def pace(lr: float, betas: tuple[float, float], step: int) -> tuple[float, float]:
-    """What of Adam's step, counted from 1, no gradient changes.
-
-    Its learning rate, and what the root of the mean square is divided by.
-    """
-    return lr / (1 - betas[0] ** step), math.sqrt(1 - betas[1] ** step)
-
-
-def adapt(
-    x: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    slope: Tensor,
-    betas: tuple[float, float],
-    rate: Tensor | float,
-    root: Tensor | float,
-) -> None:
-    """One step of Adam, in place; `rate` and `root` are a `pace`."""
-    mean.lerp_(slope, 1 - betas[0])
-    square.mul_(betas[1]).addcmul_(slope, slope, value=1 - betas[1])
-    below = (square.sqrt() / root).add_(1e-8)
-    if isinstance(rate, Tensor):  # as a program is handed it
-        x.sub_(rate * mean / below)
-    else:
-        x.addcdiv_(mean, below, value=-rate)
+        (a, b), self.steps = self.betas, self.steps + 1
+        self.mean.lerp_(slope, 1 - a)
+        self.square.mul_(b).addcmul_(slope, slope, value=1 - b)
+        root = self.square.sqrt() / math.sqrt(1 - b**self.steps)
+        self.x.addcdiv_(self.mean, root.add_(1e-8), value=-lr / (1 - a**self.steps))
 
 
 def follow(of: Callable[[Tree], Tensor], params: Tree, lr: float, steps: int) -> Tree:

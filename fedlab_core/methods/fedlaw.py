@@ -4,12 +4,12 @@ Citation: Li et al. 2023, "Revisiting Weighted Aggregation in Federated Learning
 Neural Networks" (ICML 2023). Agreement: 4e-15 with FedLAW's code (83de4b9).
 
 Symbols: gamma -> `gamma`; lambda -> `shares`, `ServerState.memory["lambda"]`; w_i ->
-rows of `Gathered.models`; g_g -> minus the mean of "moves" in `Law.begin`; eta_g ->
-`global_lr`; eta_s -> `lr`; E_s -> `server_epochs`; x -> `_Knobs.x`; r -> "r" in the
+rows of `Gathered.models`; g_g -> minus the mean of `Search.moves`; eta_g ->
+`global_lr`; eta_s -> `lr`; E_s -> `server_epochs`; x -> `Knobs.x`; r -> "r" in the
 history.
 
 Algorithm: Eq. (3) -> `_finished`; fixed gamma -> `Shrink`; adaptive GWS, attentive LAW
-and Alg. 1 l. 10-15 -> `Law`; the variant with SWA of Sec. 6.1 -> `LawSwa`.
+and Alg. 1 l. 10-15 -> `Law` and `Search`; the variant with SWA of Sec. 6.1 -> `LawSwa`.
 
 Deviations from the paper:
 1. One backward pass gives the gradient G at w = gamma w_mean, and inner products with
@@ -37,7 +37,7 @@ Deviations from the paper:
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -47,19 +47,14 @@ from torch import Tensor
 from fedlab_core.arguments import Count, Fading, Positive, Whole, checked
 from fedlab_core.client import Batch, Training
 from fedlab_core.errors import require
-from fedlab_core.methods.descent import adapt, pace
+from fedlab_core.methods.descent import Adam
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.methods.server_steps import (
-    ServerSteps,
-    Slopes,
-    statistics_of,
-    with_proxy,
-)
+from fedlab_core.methods.server_steps import ServerSteps, statistics_of, with_proxy
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import Tree, flatten, norm, weighted_sum
 
 Rate = Callable[[int, float], float]  # of the epoch, and the rate to begin with
-_OF_ADAM = ("mean", "square")
+Slope = Callable[[Tensor, Batch], Tensor]  # at a vector of parameters, as a vector
 _NAMES = {"gamma": "adaptive GWS", "lambda": "attentive LAW", "both": "FedLAW"}
 
 
@@ -79,8 +74,7 @@ class Shrink:
 class Law:
     """Weights learned on the server's data, anew in every round.
 
-    `learn` "gamma" is adaptive GWS, "lambda" attentive LAW, "both" FedLAW. A round is
-    `begin`, a `step` for each mini-batch, and `finish`, which `tracing` takes apart.
+    `learn` "gamma" is adaptive GWS, "lambda" attentive LAW, "both" FedLAW.
 
     Paper: FedLAW Sec. 4.2, Eq. (7), Eq. (8), Alg. 1.
     """
@@ -103,19 +97,13 @@ class Law:
         require(sound, f"early_stop={self.early_stop}: only where lambda is learned")
 
     def __call__(self, now: Gathered) -> ServerState:
-        law = self.in_round(now.key)
-        steps = law.steps(now)
-        known, found = law.begin(now)
-        law.search(known, found, steps)
-        return law.finish(now, known, found, steps.slopes.buffers)
-
-    def in_round(self, key: tuple[int, int, int]) -> "Law":
-        """What is learned in a round: no lambda after an early stop."""
-        if self.early_stop is None or key[1] < self.early_stop:
-            return self
-        if self.learn == "lambda":
-            return replace(self, server_epochs=0)
-        return replace(self, learn="gamma", early_stop=None)
+        law = self
+        if self.early_stop is not None and now.key[1] >= self.early_stop:
+            epochs = 0 if self.learn == "lambda" else self.server_epochs
+            law = replace(self, learn="gamma", early_stop=None, server_epochs=epochs)
+        steps, search = law.steps(now), Search.of(now, law)
+        search.run(steps, law, law.halved)
+        return search.finish(now, law, steps.buffers)
 
     def steps(self, now: Gathered) -> ServerSteps:
         """The mini-batches of a round, and gradients on them."""
@@ -123,118 +111,9 @@ class Law:
         state = now.before.begin
         return ServerSteps(now, x, y, self.server_epochs, self.batch, state=state)
 
-    def begin(self, now: Gathered) -> tuple[Tree, Tree]:
-        """What is known in a round's search, and what it finds, as it begins.
-
-        The members' moves are small beside their models, and so are differences of
-        inner products with them.
-        """
-        begin = {n: w for n, w in now.before.begin.items() if n in now.view.parameters}
-        rows = flatten({n: now.models[n] for n in begin}, client_axis=True)
-        known = {"begin": flatten(begin)}
-        known["moves"] = self.global_lr * (rows - known["begin"])
-        equal = torch.full_like(now.weights, 1 / len(now.weights))
-        base = now.weights if self.start == "weights" else equal
-        known["base"] = known["shares"] = base.to(rows.device)
-        known["gamma"] = torch.ones_like(known["base"][0])
-        return known, self.fresh(known)
-
-    def fresh(self, known: Tree) -> Tree:
-        """Knobs that nothing has moved yet, and what Adam remembers of each."""
-        knobs = _Knobs.at(known["base"], self.parameters == "quad")
-        found = {"g": knobs.g, "x": knobs.x}
-        parts = ((f"{n}.{part}", v) for n, v in found.items() for part in _OF_ADAM)
-        return found | {n: torch.zeros_like(v) for n, v in parts}
-
-    def search(
-        self,
-        known: Tree,
-        found: Tree,
-        steps: ServerSteps,
-        rate: Rate | None = None,
-        average_from: int | None = None,
-    ) -> None:
-        """All steps of some epochs; x may be averaged over the last ones."""
-        paces, passed = self.paces(steps.per_epoch, rate), list[Tensor]()
-        for epoch in range(self.server_epochs):
-            for batch in steps.epoch():
-                self.step(known, found, batch, next(paces), steps.slopes)
-            if average_from is not None and epoch >= average_from:
-                passed.append(found["x"].clone())
-        if passed:
-            found["x"] = torch.stack(passed).mean(0)
-
-    def paces(
-        self, per_epoch: int, rate: Rate | None = None
-    ) -> Iterator[dict[str, float]]:
-        """What of each step no gradient changes: rates of g and x, and Adam's root."""
-        rate = self.halved if rate is None else rate
-        for step in range(self.server_epochs * per_epoch):
-            epoch = step // per_epoch
-            g, root = pace(rate(epoch, self.lr), self.betas, step + 1)
-            x, _ = pace(rate(epoch, self.x_lr or self.lr), self.betas, step + 1)
-            yield {"g": g, "x": x, "root": root}
-
     def halved(self, epoch: int, lr: float) -> float:
         """The learning rate of a server epoch."""
         return lr * 0.5 ** (epoch // self.halve_every)
-
-    def step(
-        self,
-        known: Tree,
-        found: Tree,
-        batch: Batch,
-        paces: Mapping[str, Tensor | float],
-        slopes: Slopes,
-    ) -> None:
-        """One step of Adam on a mini-batch, in place."""
-        for name, slope in self.slopes_of(known, found, batch, slopes).items():
-            mean, square = (found[f"{name}.{part}"] for part in _OF_ADAM)
-            how = slope, self.betas, paces[name], paces["root"]
-            adapt(found[name], mean, square, *how)
-
-    def slopes_of(self, known: Tree, at: Tree, batch: Batch, slopes: Slopes) -> Tree:
-        """The gradients of the knobs that are learned.
-
-        <G, w_mean> dgamma/dg, and gamma s_i <G, w_i - w_mean>.
-        With "exp", s_i is lambda_i.
-        """
-        knobs = self.knobs(at)
-        begin, moves, now = known["begin"], known["moves"], knobs.read()
-        scale = known["gamma"] if self.learn == "lambda" else now[0]
-        share = known["shares"] if self.learn == "gamma" else now[1]
-        mean = begin + share.to(begin.dtype) @ moves
-        gradient = slopes.at(scale * mean, batch)
-        dg, dx = knobs.slopes(*now)
-        slope = {}
-        if self.learn != "lambda":
-            slope["g"] = dg * (gradient @ mean)
-        if self.learn != "gamma":
-            along = (moves @ gradient).to(share)
-            slope["x"] = scale * dx * (along - share @ along)
-        return slope
-
-    def knobs(self, found: Tree) -> "_Knobs":
-        """What is learned, as gamma and lambda can be read from it."""
-        return _Knobs(found["g"], found["x"], self.parameters == "quad")
-
-    def read(self, known: Tree, found: Tree) -> Tree:
-        """Gamma and lambda, as far as they were learned; the other as it was known."""
-        both = {n: known[n] for n in ("gamma", "shares")}
-        if self.server_epochs:
-            read = dict(zip(both, self.knobs(found).read(), strict=True))
-            alone = {"gamma": ("gamma",), "lambda": ("shares",)}
-            both |= {n: read[n] for n in alone.get(self.learn, both)}
-        return both
-
-    def finish(
-        self, now: Gathered, known: Tree, found: Tree, buffers: Tree
-    ) -> ServerState:
-        """The model with what was found, and its BatchNorms' statistics."""
-        done = _finished(now, **self.read(known, found), global_lr=self.global_lr)
-        x, _ = now.view.proxy_set("the server")
-        model = statistics_of(self.statistics, now, done.model, buffers, x)
-        return replace(done, model=model)
 
 
 @checked
@@ -260,18 +139,15 @@ class LawSwa:
         require(both, "FedLAW (SWA) learns both, in every round: leave learn as it is")
 
     def __call__(self, now: Gathered) -> ServerState:
-        law, steps = self.law, self.law.steps(now)
-        known, found = law.begin(now)
-        half = replace(law, server_epochs=law.server_epochs // 2)
-        gamma, shares = (replace(half, learn=name) for name in ("gamma", "lambda"))
-        averaged = {"rate": self.annealed, "average_from": self.average_from}
-        stages: list[tuple[Law, dict]] = [(shares, averaged), (gamma, {})]
-        for stage, how in stages if self.order == "lambda first" else stages[::-1]:
-            found = stage.fresh(known)
-            stage.search(known, found, steps, **how)
-            known |= stage.read(known, found)
-        none = replace(law, server_epochs=0)  # what is known is all there is
-        return none.finish(now, known, found, steps.slopes.buffers)
+        law, half = self.law, self.law.server_epochs // 2
+        steps, search = law.steps(now), Search.of(now, law)
+        gamma, shares = (
+            replace(law, learn=name, server_epochs=half) for name in ("gamma", "lambda")
+        )
+        stages = [(shares, self.annealed, self.average_from), (gamma, law.halved, None)]
+        for stage in stages if self.order == "lambda first" else stages[::-1]:
+            search.run(steps, *stage)
+        return search.finish(now, law, steps.buffers)
 
     def annealed(self, epoch: int, lr: float) -> float:
         """Lambda's learning rate in a server epoch."""
@@ -282,17 +158,91 @@ class LawSwa:
         return share * self.swa_lr + (1 - share) * cosine
 
 
+@dataclass
+class Search:
+    """Search for gamma and lambda on the server's data: the best found so far.
+
+    Paper: FedLAW Eq. (7), Eq. (8).
+    """
+
+    begin: Tensor  # w, the parameters that the round began with
+    moves: Tensor  # eta_g (w_i - w), a row a member
+    gamma: Tensor
+    shares: Tensor
+
+    @classmethod
+    def of(cls, now: Gathered, law: Law) -> "Search":
+        """A round's, with nothing shrunk and the weights that `law` starts from."""
+        begin = {n: w for n, w in now.before.begin.items() if n in now.view.parameters}
+        rows = flatten({n: now.models[n] for n in begin}, client_axis=True)
+        w, equal = flatten(begin), torch.full_like(now.weights, 1 / len(now.weights))
+        shares = (now.weights if law.start == "weights" else equal).to(w.device)
+        return cls(w, law.global_lr * (rows - w), torch.ones_like(shares[0]), shares)
+
+    def run(
+        self, steps: ServerSteps, law: Law, rate: Rate, average_from: int | None = None
+    ) -> None:
+        """Take some epochs of Adam's steps; x may be averaged over the last ones."""
+        if law.server_epochs == 0:
+            return
+        knobs = Knobs.at(self.shares, law.parameters == "quad")
+        adam = {"g": Adam(knobs.g, law.betas), "x": Adam(knobs.x, law.betas)}
+        passed = []
+        for epoch in range(law.server_epochs):
+            lr = {"g": rate(epoch, law.lr), "x": rate(epoch, law.x_lr or law.lr)}
+            for batch in steps.epoch():
+                slopes = self.slopes(law.learn, knobs, batch, steps.gradient_at)
+                for name, slope in slopes.items():
+                    adam[name].step(slope, lr[name])
+            if average_from is not None and epoch >= average_from:
+                passed.append(knobs.x.clone())
+        if passed:
+            knobs = replace(knobs, x=torch.stack(passed).mean(0))
+        self.gamma, self.shares = self.read(law.learn, knobs)
+
+    def read(self, learn: str, knobs: "Knobs") -> tuple[Tensor, Tensor]:
+        """Gamma and lambda: of the knobs if they are learned, otherwise as before."""
+        gamma, shares = knobs.read()
+        gamma = self.gamma if learn == "lambda" else gamma
+        return gamma, self.shares if learn == "gamma" else shares
+
+    def slopes(self, learn: str, knobs: "Knobs", batch: Batch, slope: Slope) -> Tree:
+        """Gradients of the knobs that are learned, from one of the network.
+
+        <G, w_mean> dgamma/dg, and gamma s_i <G, w_i - w_mean>: differences of moves,
+        which are small beside the models.
+        """
+        gamma, shares = self.read(learn, knobs)
+        mean = self.begin + shares.to(self.begin.dtype) @ self.moves
+        gradient = slope(gamma * mean, batch)
+        dg, dx = knobs.slopes(gamma, shares)
+        slopes = {}
+        if learn != "lambda":
+            slopes["g"] = dg * (gradient @ mean)
+        if learn != "gamma":
+            along = (self.moves @ gradient).to(shares)
+            slopes["x"] = gamma * dx * (along - shares @ along)
+        return slopes
+
+    def finish(self, now: Gathered, law: Law, buffers: Tree) -> ServerState:
+        """The model with what was found, and its BatchNorms' statistics."""
+        done = _finished(now, self.gamma, self.shares, law.global_lr)
+        x, _ = now.view.proxy_set("the server")
+        model = statistics_of(law.statistics, now, done.model, buffers, x)
+        return replace(done, model=model)
+
+
 @dataclass(frozen=True)
-class _Knobs:
-    """What is really learned: g and x, without constraints. Paper: FedLAW Eq. (10)."""
+class Knobs:
+    """Numbers that are really learned, without constraints. Paper: FedLAW Eq. (10)."""
 
     g: Tensor
     x: Tensor
     quad: bool
 
     @classmethod
-    def at(cls, shares: Tensor, quad: bool) -> "_Knobs":
-        """Those of gamma = 1 and these shares."""
+    def at(cls, shares: Tensor, quad: bool) -> "Knobs":
+        """Knobs of gamma = 1 and these shares."""
         one = torch.ones_like(shares[0])
         if quad:
             return cls(one, shares.sqrt(), quad)

@@ -29,7 +29,7 @@ from fedlab_core.engine import Client, batch_order, reestimate
 from fedlab_core.engine.step import Task, value_of
 from fedlab_core.keys import fold, keys_of
 from fedlab_core.methods.descent import Adam, Sgd
-from fedlab_core.models.network import Network, shared
+from fedlab_core.models.network import shared
 from fedlab_core.rounds import Gathered, ServerState, ServerView
 from fedlab_core.tree import (
     Tree,
@@ -67,39 +67,11 @@ def server_key(now: Gathered) -> tuple[int, int, int]:
     return seed, t, SERVER + group
 
 
-class Slopes:
-    """A network's gradient on mini-batches, in training; a state's buffers follow them.
-
-    `live` is where vectors of parameters are written to: the network's own tensors.
-    """
-
-    def __init__(
-        self, network: Network, loss: Loss, state: Tree, live: Tree | None = None
-    ):
-        blank = torch.empty(0)  # the samples come with the mini-batches
-        self.task = Task(network, blank, blank, Training(), Rule(loss))
-        params, self.buffers = network.split(state)
-        self.names, self.live = list(params), network.live if live is None else live
-
-    def of(
-        self, params: Tree, batch: Batch, some: Tree | None = None
-    ) -> tuple[Tensor, Tree]:
-        """The loss on a mini-batch and its gradient, of all parameters or of some."""
-        found = value_of(self.task, params, self.buffers, batch, _NOTHING)
-        value, self.buffers, _ = found
-        return value, gradient(value, params if some is None else some)
-
-    def at(self, w: Tensor, batch: Batch) -> Tensor:
-        """The gradient at the vector w of all parameters, as a vector."""
-        mine = {n: self.live[n] for n in self.names}
-        with torch.no_grad():
-            for name, part in as_tree(w, mine).items():
-                mine[name].copy_(part)
-        return flatten(self.of(self.live, batch, mine)[1])
-
-
 class ServerSteps:
-    """Some epochs on (x, y) in mini-batches, and the network's gradient on each."""
+    """Some epochs on (x, y) in mini-batches, and the network's gradient on each.
+
+    The buffers are a state's to begin with, and follow the gradients that are taken.
+    """
 
     def __init__(
         self,
@@ -113,8 +85,10 @@ class ServerSteps:
         loss: Loss = cross_entropy,
         purpose: int | None = None,
     ):
-        self.x, self.y = x, y
-        self.slopes = Slopes(shared(now.view.model), loss, state)
+        network = shared(now.view.model)
+        self.task = Task(network, x, y, Training(), Rule(loss))
+        params, self.buffers = network.split(state)
+        self.live = {n: network.live[n] for n in params}
         self.per_epoch = -(-len(x) // batch)
         everything = Client(torch.arange(len(x)), server_key(now))
         plan = Training(epochs=epochs, batch_size=batch)
@@ -130,7 +104,23 @@ class ServerSteps:
     def epoch(self) -> Iterator[Batch]:
         """The next epoch's mini-batches."""
         for rows, mark in islice(self._left, self.per_epoch):
-            yield Batch(self.x[rows], self.y[rows], self.x.new_zeros(0), mark)
+            x, y = self.task.x[rows], self.task.y[rows]
+            yield Batch(x, y, x.new_zeros(0), mark)
+
+    def gradient(
+        self, params: Tree, batch: Batch, some: Tree | None = None
+    ) -> tuple[Tensor, Tree]:
+        """The loss on a mini-batch and its gradient, of all parameters or of some."""
+        found = value_of(self.task, params, self.buffers, batch, _NOTHING)
+        value, self.buffers, _ = found
+        return value, gradient(value, params if some is None else some)
+
+    def gradient_at(self, w: Tensor, batch: Batch) -> Tensor:
+        """The gradient at the vector w of all parameters, as a vector."""
+        with torch.no_grad():
+            for name, part in as_tree(w, self.live).items():
+                self.live[name].copy_(part)
+        return flatten(self.gradient(self.task.network.live, batch, self.live)[1])
 
 
 def statistics_of(
@@ -189,7 +179,7 @@ def fitted(
     for _ in range(fit.epochs):
         losses = []
         for batch in steps.epoch():
-            value, grads = steps.slopes.of(params, batch)
+            value, grads = steps.gradient(params, batch)
             with torch.no_grad():
                 for name, slope in grads.items():
                     moves[name].step(slope, fit.rate)
@@ -199,5 +189,5 @@ def fitted(
         ran = {n: m for n, m in moves.items() if isinstance(m, Sgd)}
         velocity = {n: m.velocity for n, m in ran.items() if m.velocity is not None}
     said = {"server_loss": float(torch.stack(losses).mean())} if losses else {}
-    model = statistics_of(fit.statistics, now, model, steps.slopes.buffers, x)
+    model = statistics_of(fit.statistics, now, model, steps.buffers, x)
     return ServerState(model, nest("velocity", velocity), metrics=said)

@@ -14,10 +14,11 @@ from torch.optim.swa_utils import SWALR
 
 from fedlab_core import METHODS, Equal, fedavg, federate, tree
 from fedlab_core.methods.fedlaw import (
+    Knobs,
     Law,
     LawSwa,
+    Search,
     Shrink,
-    _Knobs,
     attentive,
     fedlaw,
     fedlaw_swa,
@@ -167,11 +168,12 @@ def test_the_gradients_are_those_of_the_whole_computation(normed, parameters, of
     """Autograd through gamma sum_i lambda_i w_i and a network with BatchNorm."""
     now = at_the_server(normed)
     law = Law(of, parameters=parameters, batch=20)
-    (known, _), steps = law.begin(now), law.steps(now)
+    search, steps = Search.of(now, law), law.steps(now)
     g, x = torch.tensor(0.8).double(), torch.tensor([0.7, -0.4, 1.1]).double()
     with_gamma, with_lambda = of != "lambda", of != "gamma"
     (batch,) = steps.epoch()
-    got = law.slopes_of(known, {"g": g, "x": x}, batch, steps.slopes)
+    knobs = Knobs(g, x, parameters == "quad")
+    got = search.slopes(of, knobs, batch, steps.gradient_at)
     g2, x2 = g.clone().requires_grad_(), x.clone().requires_grad_()
     if parameters == "quad":
         gamma, shares = g2**2, x2**2 / (x2**2).sum()
@@ -196,7 +198,7 @@ NUMBER = st.floats(-20, 20).filter(lambda v: abs(v) > 1e-3)
 
 @given(x=st.lists(NUMBER, min_size=1, max_size=6), g=NUMBER, quad=st.booleans())
 def test_what_is_read_is_always_allowed(x, g, quad):
-    knobs = _Knobs(torch.tensor(g).double(), torch.tensor(x).double(), quad)
+    knobs = Knobs(torch.tensor(g).double(), torch.tensor(x).double(), quad)
     gamma, shares = knobs.read()
     assert gamma > 0 and (shares >= 0).all()
     assert float(shares.sum()) == pytest.approx(1)
@@ -205,7 +207,7 @@ def test_what_is_read_is_always_allowed(x, g, quad):
 @given(sizes=st.lists(st.integers(1, 1000), min_size=1, max_size=8), quad=st.booleans())
 def test_both_forms_begin_at_gamma_one_and_lambda_by_size(sizes, quad):
     shares = torch.tensor(sizes).double() / sum(sizes)
-    gamma, read = _Knobs.at(shares, quad).read()
+    gamma, read = Knobs.at(shares, quad).read()
     assert gamma == 1
     torch.testing.assert_close(read, shares)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedlab_browser.tracing import MethodPrograms, Reader
-from fedlab_browser.tracing.trace_function import drawn
+from fedlab_browser.tracing.draws import drawn
 from fedlab_browser.tracing.trace_method import CHUNK
 from fedlab_core import Method, Training
 from fedlab_core.engine import Client, batch_order

@@ -8,7 +8,6 @@ from torch import nn
 
 import fedlab_core as fl
 from fedlab_browser.tracing import trace
-from fedlab_browser.tracing.client import train_traced
 from fedlab_core import Rule, Training, build
 from fedlab_core.client import Decay, cross_entropy
 from fedlab_core.engine import cohort, train
@@ -16,6 +15,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, normal, uniform
 from tests.engine_cases import UNEQUAL, assert_same, problem
 from tests.tracing.test_methods import NEAR
+from tests.tracing.trained import train_traced
 
 FEW = [9, 12, 5]
 

@@ -7,12 +7,13 @@ import torch
 
 import fedlab_core as fl
 from fedlab_browser.tracing import MethodPrograms, Program, client, trace, trace_method
-from fedlab_browser.tracing.client import trace_client, train_traced
+from fedlab_browser.tracing.client import client_programs
 from fedlab_core import METHODS, World
 from fedlab_core.engine import cohort
 from tests.methods.plainly import LOCAL
 from tests.methods.test_all import BRIEF, furnished  # noqa: F401
 from tests.tracing.by_programs import Ran, by_programs
+from tests.tracing.trained import train_traced
 
 NEAR = 2e-6  # relative, after three rounds; in float32, where one step is 6e-8
 # These servers learn, and not in one search for weights: theirs have no program.
@@ -49,12 +50,12 @@ def traced_clients(monkeypatch):
         for known, programs in kept:
             if known == key:
                 return programs
-        kept.append((key, trace_client(task, given, batch)))
+        kept.append((key, client_programs(task, given, batch)))
         return kept[-1][1]
 
     monkeypatch.setattr(cohort, "train_looped", train)
-    monkeypatch.setattr(client, "trace_client", once)
-    monkeypatch.setattr(trace_method, "trace_client", once)
+    monkeypatch.setattr(client, "client_programs", once)
+    monkeypatch.setattr(trace_method, "client_programs", once)
     return seen
 
 

@@ -5,17 +5,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from fedlab_browser.tracing.compiler import compiled
+from fedlab_browser.tracing.draws import Draws, drawn
 from fedlab_browser.tracing.graph import graph_of, undecided
 from fedlab_browser.tracing.program import Program
 from fedlab_browser.tracing.reader import Reader, flat
-from fedlab_core.errors import InputError, require, require_all
-from fedlab_core.keys import fold, normal, uniform
+from fedlab_core.errors import require
 from fedlab_core.tree import Tree
 
-_DRAWS: dict[str, Callable] = {"uniform": uniform, "normal": normal}
 _NEAR = 1e-4  # a program's numbers beside PyTorch's, on the example
 
 Given = Mapping[str, Tensor | Tree]
@@ -40,13 +38,14 @@ def program_of(
         outputs[:] = list(found)
         return list(found.values())
 
-    with undecided(what), _Drawing() as drawing:
+    seen = Draws()
+    with undecided(what), seen.listening():
         plain(*(v.clone() for v in given))
-    draws = {f"draw.{i}": how for i, how in enumerate(drawing.asked)}
+    draws = {f"draw.{i}": how for i, how in enumerate(seen.asked)}
     every = [*given, *(drawn(torch.tensor(1), how) for how in draws.values())]
 
     def handed(*values: Tensor) -> list[Tensor]:
-        with _Drawing(list(values[len(given) :])):
+        with Draws(list(values[len(given) :])).listening():
             return plain(*values[: len(given)])
 
     with undecided(what):
@@ -77,57 +76,3 @@ def _trees(flat: Tree, like: Given) -> dict[str, Any]:
         else {n: flat[f"{name}.{n}"] for n in value}
         for name, value in like.items()
     }
-
-
-def drawn(key: Tensor, how: list) -> Tensor:
-    """What a program asks for as a draw, from the key of a step."""
-    kind, n, words = how
-    for word in words:
-        key = fold(key, word)
-    return _DRAWS[kind](key, n)
-
-
-class _Drawing(TorchFunctionMode):
-    """Writes down what is drawn from a key, or hands it in.
-
-    All keys have to be folded, by whole numbers, from one that it meets first.
-    """
-
-    def __init__(self, given: list[Tensor] | None = None):
-        super().__init__()
-        self.given, self.asked = given, list[list]()
-        self.keys: list[tuple[Tensor, list[int]]] = []  # and the words they came by
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        made = None
-        if func is fold:
-            words = self._words(args[0])
-            plain = isinstance(args[1], int)
-            require(plain, "what is drawn has a key that is not known beforehand")
-            made = func(*args, **(kwargs or {}))
-            self.keys.append((made, [*words, args[1]]))
-            return made
-        if func is require_all:  # of the example: a program is not told of it
-            return None
-        if func in _DRAWS.values():
-            return self._draw(func, *args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-    def _draw(self, func: Callable, key: Tensor, n: int) -> Tensor:
-        words = self._words(key)
-        if key.ndim:
-            raise InputError("what is drawn comes from many keys at once")
-        if self.given is not None:
-            made = self.given[len(self.asked)]
-        else:
-            made = func(key, n)
-        self.asked.append([func.__name__, n, words])
-        return made
-
-    def _words(self, key: Tensor) -> list[int]:
-        if not self.keys:
-            self.keys.append((key, []))
-        for known, words in self.keys:
-            if known is key:
-                return words
-        raise InputError("what is drawn has a key that is not folded from the batch's")
