@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from PIL import Image
 
 from fedlab_core.data.unpack import tar_members, zip_members
 from fedlab_core.errors import InputError, require
@@ -20,9 +19,14 @@ Arrays = dict[str, np.ndarray]
 Paths = Sequence[Path]
 
 
-def _decode(file: IO[bytes], kind: str) -> Image.Image:
-    """An image as RGB, by the one decoder that should be needed."""
-    return Image.open(io.BytesIO(file.read()), formats=[kind]).convert("RGB")
+def _decode(file: IO[bytes], kind: str, size: int | None = None) -> np.ndarray:
+    """Pixels of an image as RGB, by the one decoder that should be needed."""
+    from PIL import Image  # by nobody but who reads an archive
+
+    image = Image.open(io.BytesIO(file.read()), formats=[kind]).convert("RGB")
+    if size is not None:
+        image = image.resize((size, size), Image.Resampling.BILINEAR)
+    return np.asarray(image)
 
 
 def _cifar(
@@ -81,7 +85,8 @@ def cinic10(paths: Paths, scratch: Path) -> Arrays:
         part, name = path.parts[-3:-1]
         require(name in CINIC10, f"{paths[0].name}: {path} is of no known class")
         image = _decode(file, "PNG")
-        require(image.size == (32, 32), f"{paths[0].name}: {path} is not 32 x 32")
+        small = image.shape == (32, 32, 3)
+        require(small, f"{paths[0].name}: {path} is not 32 x 32")
         pixels[part] += image.tobytes()
         labels[part].append(CINIC10.index(name))
     arrays: Arrays = {"classes": np.array(CINIC10)}
@@ -118,9 +123,7 @@ def ham10000(paths: Paths, scratch: Path) -> Arrays:
     missing = set(place)
     for archive in zips:
         for path, file in zip_members(archive, lambda path: path.stem in place):
-            image = _decode(file, "JPEG")
-            small = image.resize((HAM_SIZE, HAM_SIZE), Image.Resampling.BILINEAR)
-            x[place[path.stem]] = np.asarray(small)
+            x[place[path.stem]] = _decode(file, "JPEG", HAM_SIZE)
             missing.discard(path.stem)
     if missing:
         raise InputError(f"{len(missing)} images are missing, {min(missing)} is one")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from scipy.special import stdtrit
 from torch import Tensor, nn
 from torch.func import vmap
 from torch.nn import functional as F
@@ -137,6 +136,8 @@ def padded(
 @checked
 def mean_interval(values: Seeds, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
     """Mean over seeds and half the width of its 95 % Student interval (NaN for one)."""
+    from scipy.special import stdtrit  # slow to load
+
     values = np.asarray(values, dtype=float)
     there = -values.ndim <= axis < values.ndim and values.shape[axis] > 0
     require(there, f"axis={axis}: values of shape {values.shape} hold no seed there")

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 from fedlab_core.arguments import Count, Seed, checked
@@ -19,6 +18,9 @@ from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # what a row of a history comes to have, besides what was counted in its round
 OWN = ("accuracy", "loss", "method", "seed")
@@ -44,9 +46,11 @@ class History:
         return self.diverged_at is not None
 
     @property
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "DataFrame":
         """The rows as a table, with the method and the seed."""
-        return pd.DataFrame(self.rows).assign(method=self.method, seed=self.seed)
+        from pandas import DataFrame  # slow to load
+
+        return DataFrame(self.rows).assign(method=self.method, seed=self.seed)
 
     @checked
     def accuracy(
