@@ -33,7 +33,7 @@ from fedlab_ledger.model.store import Store
 from fedlab_ledger.model.terminal import fitting, note, say
 from fedlab_ledger.run import cluster
 from fedlab_ledger.run.cluster import Crew, quiet
-from fedlab_ledger.run.estimates import say_jobs, say_tables
+from fedlab_ledger.run.cost import say_jobs
 from fedlab_ledger.run.jobs import Job, jobs
 from fedlab_ledger.run.player import Fault, commit, play_all
 from fedlab_ledger.run.progress import Minutes
@@ -116,12 +116,7 @@ def _read(args: argparse.Namespace) -> tuple[Store, Found]:
 def _tables(args: argparse.Namespace) -> int:
     tables = declared()
     asked = _asked(args.table, tables) if args.table else list(tables.values())
-    require(args.cost or args.device is None, "--device: only with --cost")
-    device = _device(args.device or "cpu")
     _, found = _read(args)
-    if args.cost:
-        scale = args.scale or "small"
-        return say_tables(asked, scale, found, device, bool(args.table))
     lines: list[tuple[str, ...]] = [("table", "cells", *STATUSES, "what it is")]
     total: Counter[str] = Counter()
     for table in asked:

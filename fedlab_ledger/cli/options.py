@@ -58,30 +58,11 @@ def add_verbs(verbs) -> None:
         verb.add_argument("--ledger", help=f"folder of results ({USUAL})")
 
 
-_COST = """\
-what it costs: with --cost, of each cell (without a table, of each table) the operations
-of its network in training, forward and backward, counted in a step; the samples that
-training looks at; the time on this device, for seeds 0 1 2 trained together; and what
-is left of it, less the seeds that the ledger has. Nothing is played. Steps and samples
-are counted. Seconds are measured on the spot, once for all cells that differ in nothing
-but numbers: of a step and a sample of training in a few steps, of the rest of a round,
-server and test, in two rounds. `run --dry-run` says the same of what would be played.
-Networks that are too large for the device take minutes to measure.
-"""
-
-
 def _add_tables(verbs) -> argparse.ArgumentParser:
-    tables = verbs.add_parser(
-        "tables",
-        help="list the papers' tables, what is done, and what they cost here",
-        epilog=_COST,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    tables = verbs.add_parser("tables", help="list the papers' tables, what is done")
     add = tables.add_argument
     add("table", nargs="*", help="only feddisco/table1, or all of feddisco's")
-    add("--cost", action="store_true", help="what they cost on this device: see below")
-    add("--scale", choices=SCALES, help="(the largest that was run; --cost: small)")
-    add("--device", help="--cost: cpu or cuda (cpu)")
+    add("--scale", choices=SCALES, help="(the largest that was run)")
     return tables
 
 
@@ -96,7 +77,7 @@ def _add_run(verbs) -> argparse.ArgumentParser:
     add("--seeds", type=SEED, nargs="+", default=usual, metavar="S", help="(0 1 2)")
     text = "begin nothing that ends later: 90s, 20m, 2h"
     add("--budget", type=budget, metavar="TIME", help=text)
-    text = "say what each job would cost here, by trying it for seconds; play nothing"
+    text = "say what each job would cost here, by a round of it; store nothing"
     add("--dry-run", action="store_true", help=text)
     text = (
         "local: a job under way keeps its place so often, and goes on from there (5m)"

@@ -98,6 +98,10 @@ def test_a_table_is_run_and_shown(here, capsys):
         "made/table1", "4", "-", "4", "-", "-",
     ]  # fmt: skip
     assert out.splitlines()[-1].split() == ["all", "4", "0", "4", "0", "0"]
+    for name in ("made", "made/table1"):
+        assert call(f"tables {name}", capsys)[1] == out
+    tiny = call("tables made --scale tiny", capsys)[1]
+    assert tiny.splitlines()[-1].split() == ["all", "4", "0", "0", "0", "4"]
 
 
 def test_part_of_a_table_and_what_has_no_scale(here, capsys):
@@ -211,6 +215,9 @@ BAD = {
     "show made/table9": "choose from made/table1",
     "run made/table9": "there is no 'made/table9': choose from made/table1",
     "run other": "there is no 'other': choose from a table of made",
+    "tables feddo": "there is no 'feddo': choose from a table of made",
+    "tables made/x": "there is no 'made/x': choose from made/table1",
+    "tables --scale big": "invalid choice: 'big'",
     "run made --budget soon": "--budget: 90s, 20m or 1h30m, not 'soon'",
     "run made --budget 20": "--budget: 90s, 20m or 1h30m, not '20'",
     "run made --seeds 1 1": "--seeds: distinct numbers",
