@@ -8,8 +8,9 @@
 
 A case is a network, a number of clients and a mini-batch, on random data. In every turn
 each way is timed once, so that a busy machine slows all of them; a ratio is the median
-over the turns, its spread the lowest and the highest. The simulators run in
-environments of their own, made at the first use.
+over the turns, its spread the lowest and the highest. `others` is the share of the
+cores that other programs had meanwhile: above a tenth, a line is no measurement. The
+simulators run in environments of their own, made at the first use.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from dataclasses import replace
 import torch
 
 from benchmarks.cases import CASES, GPU_CASES, GROWTH, NETWORKS, Case
+from benchmarks.load import Watch, warn
 from benchmarks.peers import EARLIER, NAMES, Peer, PeerUnavailable
 from benchmarks.timing import Way, alternate, chosen, compare, limit, ours, plain_loop
 
@@ -60,7 +62,8 @@ def measure(case: Case, device: str, peers: Sequence[str], quick: bool) -> Itera
     """One line a peer: how fast both are on a case."""
     about = {"case": f"{case.name} x {case.clients}", "device": device}
     about |= {"engine": chosen(case, device), "steps": case.steps, **machine(device)}
-    ways: dict[str, Way] = {"ours": ours(case, device)}
+    watch = Watch(computes=device == "cpu")
+    ways: dict[str, Way] = {"ours": watch.over(ours(case, device))}
     network = case in NETWORKS
     if network:
         ways["limit"] = limit(device)
@@ -68,7 +71,7 @@ def measure(case: Case, device: str, peers: Sequence[str], quick: bool) -> Itera
         absent, setups = {}, {}
         for name in peers:
             if name == PLAIN:
-                ways[name] = plain_loop(case, device)
+                ways[name] = watch.over(plain_loop(case, device))
                 continue
             try:
                 peer = stack.enter_context(Peer(name, case.name))
@@ -78,6 +81,7 @@ def measure(case: Case, device: str, peers: Sequence[str], quick: bool) -> Itera
             ways[name] = peer.rate
             setups[name] = {"version": peer.version, "setup": peer.setup}
         rates = alternate(ways, 3 if quick else 7, 5 if quick else 60)
+    about["others"] = watch.share
     for name in peers:
         line = {**about, "against": name}
         if name in absent:
@@ -96,12 +100,14 @@ def grow(device: str, quick: bool) -> Iterator[dict]:
     for along, value, case in GROWTH:
         if quick and case.clients > 100:
             continue
-        ways = {e: ours(case, device, e) for e in ("looped", "stacked")}
-        ways[PLAIN] = plain_loop(case, device)
+        watch = Watch(computes=device == "cpu")
+        ways = {e: watch.over(ours(case, device, e)) for e in ("looped", "stacked")}
+        ways[PLAIN] = watch.over(plain_loop(case, device))
         rates = alternate(ways, 3, 10 if quick else 30)
         middle = {name: statistics.median(r) for name, r in rates.items()}
         line = {"grow": along, "case": case.name, along: value, "device": device}
         line |= {"engine": chosen(case, device), **machine(device)}
+        line |= {"others": watch.share}
         line |= {f"{name}_rate": round(rate, 1) for name, rate in middle.items()}
         seconds = {n: case.total / rate / case.steps for n, rate in middle.items()}
         yield line | {f"{n}_step_us": round(1e6 * s, 1) for n, s in seconds.items()}
@@ -173,8 +179,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             for case in cases
             for line in measure(case, given.device, against, given.quick)
         )
+    warned = False
     for line in lines:
         print(json.dumps(line) if given.json else show(line), flush=True)
+        warned = warned or warn(line["others"])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 Every way plays the same jobs, with one thread a worker, and stores their lines in a
 folder that is thrown away. `seconds` is everything from asking to the last line, with
-the workers' start; `busy` is what the jobs took, added up over the workers.
+the workers' start; `busy` is what the jobs took, added up over the workers; `others` is
+the share of the cores that other programs had before a way and after it.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.__main__ import machine
+from benchmarks.load import share_now, warn
 from fedlab_ledger import Cell, Setting, Store, jobs
 from fedlab_ledger.model.store import Found
 from fedlab_ledger.run import cluster, player
@@ -73,7 +75,9 @@ def measure(count: int, rounds: int) -> Iterator[dict]:
     about = {"jobs": len(waiting), "rounds": rounds, "cpus": os.cpu_count()}
     for workers in (0, 1, 2):
         how = {"engine": "ray" if workers else "local", "workers": workers or 1}
-        yield how | about | timed(waiting, workers) | machine("cpu")
+        before, took = share_now(), timed(waiting, workers)
+        others = {"others": max(before, share_now())}
+        yield how | about | took | machine("cpu") | others
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -85,9 +89,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=SETTING.rounds, help="a job (15)")
     given = parser.parse_args(argv)
     torch.set_num_threads(1)
+    warned = False
     for line in measure(given.jobs, given.rounds):
         told = f"{line['engine']} x {line['workers']}: {line['seconds']} s"
         print(json.dumps(line) if given.json else told, flush=True)
+        warned = warned or warn(line["others"])
 
 
 if __name__ == "__main__":

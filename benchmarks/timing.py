@@ -14,6 +14,7 @@ from fedlab_core.engine.determinism import exact
 from fedlab_core.models import initial_state
 from fedlab_core.tree import Tree, repeat, weighted_sum
 
+_FILL = 0.5  # seconds that the rounds of a turn take
 Way = Callable[[], float]  # trains once or more, and says how many samples a second
 
 
@@ -100,7 +101,7 @@ def timed(train_all: Callable[[], object], case: Case, device: str) -> Way:
         nonlocal rounds
         if not rounds:  # warm, then see how long one takes
             once()
-            rounds = max(1, round(0.5 / once()))
+            rounds = max(1, round(_FILL / once()))
         seconds = sum(once() for _ in range(rounds))
         return rounds * case.total * case.epochs / seconds
 

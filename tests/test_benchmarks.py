@@ -22,6 +22,7 @@ TINY = Case("tiny", small_cnn, (1, 12, 12), 3, 8, 4)
 def one_tiny_case(monkeypatch):
     monkeypatch.setattr(cli, "CASES", (TINY,))
     monkeypatch.setattr(cli, "GROWTH", [("clients", 3, TINY)])
+    monkeypatch.setattr(timing, "_FILL", 0.01)
 
 
 def test_cases_have_names_of_their_own_and_fit_their_networks():
@@ -96,8 +97,8 @@ def test_ways_take_turns_and_stop_when_the_time_is_up(monkeypatch):
 def test_each_line_of_json_has_what_a_reader_needs(one_tiny_case, capsys):
     cli.main(["--json", "--quick"])
     (line,) = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    keys = ("case", "device", "against", "ours", "theirs", "ratio", "spread")
-    assert set(keys) <= set(line)
+    keys = ("case", "device", "against", "ours", "theirs", "ratio", "spread", "others")
+    assert set(keys) <= set(line) and 0 <= line["others"] <= 1
     assert (line["case"], line["against"]) == ("tiny x 3", "plain-loop")
     low, high = line["spread"]
     assert 0 < low <= line["ratio"] <= high
@@ -138,7 +139,9 @@ def test_what_cannot_be_measured_is_refused(asked, message, capsys):
     assert end.value.code == 2 and message in capsys.readouterr().err
 
 
-def test_a_small_networks_line_says_how_near_the_limit_it_is(monkeypatch, capsys):
+def test_a_small_networks_line_says_how_near_the_limit_it_is(
+    one_tiny_case, monkeypatch, capsys
+):
     monkeypatch.setattr(cli, "NETWORKS", (TINY,))
     cli.main(["--json", "--quick", "--networks"])
     (line,) = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
