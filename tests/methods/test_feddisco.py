@@ -129,6 +129,15 @@ def test_ten_of_sixty_with_m_unbiased(m, biased, unbiased):
     assert float(p[-1]) == pytest.approx(0.2 / 1.5)
 
 
+@pytest.mark.parametrize(
+    "m, biased, unbiased", [(7, 1 / 45, 2 / 15), (8, 0, 1 / 8), (9, 0, 1 / 9)]
+)
+def test_with_eight_of_ten_unbiased_the_others_are_silent(m, biased, unbiased):
+    """A biased one has .2 - .5 / (10 - m), over 1.5: above 0 while m is 7 or less."""
+    p = Disco()(members(BIASED * (10 - m) + UNBIASED * m))
+    assert p.tolist() == pytest.approx([biased] * (10 - m) + [unbiased] * m)
+
+
 @pytest.mark.parametrize("m", [0, 10])
 def test_ten_alike_count_alike(m):
     p = Disco()(members(BIASED * (10 - m) + UNBIASED * m))

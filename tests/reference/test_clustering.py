@@ -26,23 +26,6 @@ def test_ifca():
     assert tie[0].assignment == [0] * 4 and u_of(tie[0].models[1]) == 0
 
 
-def test_cfl_splits_opposite_clients():
-    with_turns = on_line(KINDS, ALL, everything(KINDS))
-    args = (*with_turns[:3], *with_turns[4:])
-    whole = clustering.cfl(*args, eps1=0.0, eps2=0.0)
-    assert same([r.models[0] for r in whole], fedavg.run(*with_turns))
-    # updates u = .5, 1, -.5, -.75: the mean is small, the longest is not; halves apart
-    split = clustering.cfl(*args, eps1=0.2, eps2=0.5)
-    assert split[0].assignment == [0, 0, 1, 1]
-    assert [u_of(m) for m in split[0].models] == pytest.approx([0.75, -0.625])
-    # within a half the cosine is 1: no further split, however large eps1
-    free = clustering.cfl(*args, eps1=10.0, eps2=0.0)
-    assert free[2].assignment == [0, 0, 1, 1]
-    # gamma_max = 1 asks for a cosine below 0, which -1 is; eps2 above the longest
-    assert len(clustering.cfl(*args, 0.2, 0.5, gamma_max=1.0)[0].models) == 2
-    assert len(clustering.cfl(*args, 0.2, 5.0)[0].models) == 1
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_bipartition_is_scipys_complete_linkage(seed):
     points = list(
@@ -75,13 +58,3 @@ def test_lloyd_is_scipys(seed):
     mine = clustering.lloyd(list(points), [points[0], points[1], points[2]])
     _, theirs = kmeans2(points.numpy(), points[:3].numpy(), 50, minit="matrix")
     assert np.array_equal(mine, theirs)
-
-
-def test_kmeans_groups_who_trains_alike():
-    args = on_line(KINDS, ALL, everything(KINDS))
-    own = (*args[2:3], *args[4:8])
-    assignment, run = clustering.kmeans(*args[:2], 2, *own, centres=[0, 3])
-    assert assignment == [0, 0, 1, 1]
-    last_two = (*args[:3], [[2, 3]] * 3, *args[4:8])
-    alone = fedavg.run(*last_two, fedavg.size_weights(KINDS))
-    assert same([r[1] for r in run], alone)

@@ -32,22 +32,6 @@ def us(history) -> list[float]:
     return [u_of(r.model) for r in history]
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        (fednova.run, {}),
-        (fednova.run, {"momentum_aware": True}),
-        (fedavgm.run, {"beta": 0.5}),
-        (fedadam.run, {"server_lr": 0.1}),
-    ],
-)
-def test_it_is_not_fedavg(method, options):
-    # FedAvgM's sum form alone needs a second round, and it is checked by hand below
-    plain = fedavg.run(*world())
-    for ours, fedavgs in zip(models(method(*world(), **options)), plain, strict=True):
-        assert not same([ours], [fedavgs])
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("tau", [1, 2, 7])
 def test_fednova_effective_steps(tau, momentum):
@@ -66,18 +50,6 @@ def test_fednova_by_hand():
     assert u_of(r.model) == pytest.approx(0) and r.server["a"] == {0: 1, 1: 2}
     # without momentum there is nothing to be aware of
     assert us(fednova.run(*args, momentum_aware=True)) == pytest.approx([0])
-
-
-@pytest.mark.parametrize("aware", [False, True])
-def test_fednova_of_equal_steps_is_fedavg(aware):
-    args = world(order=lambda k, t: batches(k, t)[:2])
-    assert same(models(fednova.run(*args, momentum_aware=aware)), fedavg.run(*args))
-
-
-@pytest.mark.parametrize("form", [False, True])
-def test_fedavgm_without_momentum_is_fedavg(form):
-    run = fedavgm.run(*world(), beta=0.0, average_form=form)
-    assert same(models(run), fedavg.run(*world()))
 
 
 def test_fedavgm_by_hand():
@@ -111,20 +83,6 @@ def test_qfedavg_by_hand(scaled):
     assert r.server["F"] == pytest.approx({0: F, 1: F})
 
 
-@pytest.mark.parametrize("L", [None, 1.0])
-def test_qfedavg_of_q_0_is_the_plain_mean(L):
-    args = world(weights=fedavg.equal_weights)
-    plain = fedavg.run(*args)
-    assert same(models(qfedavg.run(*args[:-1], q=0.0, L=L)), plain)
-    assert not same(models(qfedavg.run(*args[:-1], q=1.0, L=L)), plain)
-
-
-def test_qfedavg_takes_the_inverse_rate_for_l():
-    args = world()[:-1]
-    ten = qfedavg.run(*args, q=1.0, L=1 / 0.1)
-    assert same(models(qfedavg.run(*args, q=1.0)), models(ten))
-
-
 def keeping(args, make) -> list[common.Round]:
     model, clients, rounds, turns, order, *_, weights = args
     return rmsprop.run(model, clients, rounds, turns, order, make, weights)
@@ -143,14 +101,6 @@ def test_a_kept_optimiser_goes_on_where_it_stopped():
             stepper.step()
         states.append(common.state(local))
     assert same(models(run), states)
-
-
-def test_a_kept_momentum_by_hand():
-    # v = -.5 in round 1, v/2 in round 2 without gradient; fedavg.run starts v afresh
-    args = on_line([ONE], *TWO_ROUNDS, momentum=0.5)
-    run = keeping(args, lambda of: torch.optim.SGD(of, lr=1.0, momentum=0.5))
-    assert us(run) == pytest.approx([0.5, 0.75])
-    assert [u_of(s) for s in fedavg.run(*args)] == pytest.approx([0.5, 0.5])
 
 
 def test_a_client_that_was_away_keeps_its_optimiser():
