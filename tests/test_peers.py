@@ -36,7 +36,7 @@ def stand_in(monkeypatch, tmp_path):
 
 def test_a_peer_says_what_it_is_and_how_fast(stand_in):
     stand_in(READY + ANSWER)
-    with Peer("pfl", "any", timeout=5) as peer:
+    with Peer("pfl", "any", timeout=280) as peer:
         assert (peer.version, peer.setup) == ("1.0", "x")
         assert [peer.rate(), peer.rate()] == [200.0, 200.0]
     peer.close()  # twice does no harm
@@ -56,7 +56,7 @@ def test_a_peer_says_what_it_is_and_how_fast(stand_in):
 def test_a_peer_that_cannot_start_says_why(stand_in, script, why):
     stand_in(script)
     with pytest.raises(PeerUnavailable) as raised:
-        Peer("pfl", "any", timeout=5)
+        Peer("pfl", "any", timeout=280)
     assert str(raised.value) == why
 
 
@@ -70,7 +70,7 @@ def test_a_silent_peer_is_given_up(stand_in, monkeypatch):
 def test_a_peer_that_breaks_when_asked_says_why(stand_in):
     stand_in(READY + "input()\nraise RuntimeError('8 of 10 replied')")
     with (
-        Peer("flower", "any", timeout=5) as peer,
+        Peer("flower", "any", timeout=280) as peer,
         pytest.raises(PeerUnavailable, match="RuntimeError: 8 of 10 replied"),
     ):
         peer.rate()

@@ -155,7 +155,7 @@ with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
     print("begun", flush=True)
-    time.sleep(60)
+    time.sleep(600)  # it is killed before
 """
 
 

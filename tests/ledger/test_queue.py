@@ -224,7 +224,7 @@ def test_kills_inside_cells_and_checkpoints_cost_no_bit(tmp_path):
     folder, killed, gone_on, inside = prepared(tmp_path / "killed"), 0, 0, 0
     under_way = folder / "results" / "ledger" / FOLDER
     while killed < KILLS:
-        player, patience = begun(folder), time.monotonic() + 120
+        player, patience = begun(folder), time.monotonic() + 280
         before = {p: p.stat().st_mtime_ns for p in under_way.glob("*.safetensors")}
         while player.poll() is None and time.monotonic() < patience:
             files = {p: p.stat().st_mtime_ns for p in under_way.glob("*.safetensors")}

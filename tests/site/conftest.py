@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.site.checks import Findings, every_check
 from tools import paths
@@ -17,6 +17,8 @@ from tools.browser import chromium, find_chromium, pages, served
 from tools.publish import NOT_FOUND
 from tools.visit import DESK
 
+PATIENCE_MS = 120_000  # for what takes a moment: a machine may have much else to do
+expect.set_options(timeout=PATIENCE_MS)
 SITE = Path(os.environ.get("FEDLAB_SITE", paths.site(paths.ROOT)))
 
 

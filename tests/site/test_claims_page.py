@@ -33,7 +33,7 @@ def records(site: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def page(context: BrowserContext, address: str) -> Iterator[Page]:
     with opened(context, f"{address}/{PLACE}") as visit:
-        visit.page.set_default_timeout(10_000)
+        visit.page.set_default_timeout(120_000)
         yield visit.page
         assert visit.problems == []
 
@@ -260,7 +260,7 @@ def test_it_works_from_a_folder_and_asks_for_nothing(
 ) -> None:
     context = browser.new_context()
     page, asked, failed = context.new_page(), [], []
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(120_000)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: failed.append(str(error)))
     page.goto((site / PLACE).as_uri())

@@ -178,6 +178,6 @@ def test_a_method_written_in_a_notebook_plays_there(browser: Browser, lab: str):
     chosen = frame.get_by_role("radio", name="root of size")
     expect(chosen).to_be_checked(timeout=PATIENCE_S * 1000)
     frame.get_by_role("button", name="One round", exact=True).click()
-    expect(frame.locator(".pg-now")).to_contain_text("Round 1", timeout=20_000)
+    expect(frame.locator(".pg-now")).to_contain_text("Round 1", timeout=120_000)
     expect(frame.locator(".pg-runs")).to_contain_text("root of size")
     page.close()

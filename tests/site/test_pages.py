@@ -114,7 +114,7 @@ def test_nothing_waits_for_a_script(browser: Browser, address: str) -> None:
     late = re.compile(r"^(?!.*documentation_options).*\.js\b")
     page.route(late, lambda r: r.continue_() if let_go else held.append(r))
     page.goto(f"{address}/notebooks/index.html", wait_until="commit")
-    for _ in range(200):
+    for _ in range(2400):
         if len(held) >= 5:
             break
         page.wait_for_timeout(50)
@@ -164,6 +164,6 @@ def test_a_tour_of_the_first_page_ends_where_it_began(
     page.reload()
     expect(picture).not_to_have_attribute("aria-label", home)
     play = page.locator(".fl-auto .fl-play")
-    expect(play).to_have_attribute("aria-label", "Play", timeout=15_000)
+    expect(play).to_have_attribute("aria-label", "Play", timeout=120_000)
     expect(picture).to_have_attribute("aria-label", home)
     context.close()

@@ -33,7 +33,7 @@ def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place)
         assert not [url for url in visit.loaded if f"{FOLDER}/" in url]
         root.scroll_into_view_if_needed()
         play = root.get_by_role("button", name="Play", exact=True)
-        play.wait_for(timeout=20_000)
+        play.wait_for(timeout=120_000)
         shown = root.locator(".pg-sliders label:visible")
         assert shown.evaluate_all("all => all.map(e => e.dataset.of)") == sliders
         fields = root.locator("fieldset")
@@ -69,7 +69,7 @@ def test_a_piece_that_cannot_train_leaves_its_picture(browser: Browser, address)
     page.goto(f"{address}/notebooks/01_averaging.html")
     root = page.locator("[data-playground]")
     root.scroll_into_view_if_needed()
-    expect(root.get_by_role("alert")).to_contain_text("had to stop", timeout=20_000)
+    expect(root.get_by_role("alert")).to_contain_text("had to stop", timeout=120_000)
     expect(root.locator("svg[role=img]")).to_be_visible()
     page.close()
 
@@ -108,7 +108,7 @@ def data(site: Path, monkeypatch) -> None:
 
 def played(page: Page, rounds: int) -> list[float]:
     frame = page.main_frame if page.locator("iframe").count() == 0 else page.frames[1]
-    frame.get_by_role("button", name="Play", exact=True).wait_for(timeout=20_000)
+    frame.get_by_role("button", name="Play", exact=True).wait_for(timeout=120_000)
     for t in range(rounds):
         frame.get_by_role("button", name="One round", exact=True).click()
         frame.wait_for_function(f"{_ROWS}.length > {t}")

@@ -22,7 +22,7 @@ def engine(browser: Browser, address: str) -> Iterator[Page]:
     """A bare page of the site in which the playground's engine can be asked."""
     page = browser.new_page()
     page.goto(f"{address}/robots.txt")
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(120_000)
     yield page
     page.close()
 

@@ -3,7 +3,9 @@
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
+from fedlab_book.findings import Row, finding
 from tests.thin_cases import THIN
+from tools import paths
 from tools.visit import PHONE, answered, opened
 
 pytestmark = pytest.mark.browser
@@ -89,6 +91,23 @@ def test_nothing_has_to_be_scrolled_sideways_on_a_phone(context, address, name) 
         assert visit.page.locator(ARTICLE).evaluate(CUT) == []
         visit.page.set_viewport_size({"width": 200, "height": 844})
         assert visit.page.locator(ARTICLE).evaluate(CUT) != []
+
+
+def test_intervals_fit_a_phone_whatever_their_digits(context: BrowserContext) -> None:
+    """A table's numbers are the run's: one of more digits takes another line."""
+    css = (paths.ROOT / "book" / "_static" / "book.css").read_text()
+    values = [-1234.56, -1034.56, -834.56]
+    row = Row("only less sure minus smaller steps, uneven", values, (-36.94, 2.06))
+    shown = finding("So.", [row], holds=True, digits=2)
+    page = context.new_page()
+    page.set_viewport_size(PHONE)
+    body = f"<article class='bd-article bd-content'>{shown.data}</article>"
+    page.set_content(f"<style>{css}</style>{body}")
+    assert page.locator(ARTICLE).evaluate(CUT) == []
+    plain = css.replace("white-space: normal", "white-space: nowrap")
+    page.set_content(f"<style>{plain}</style>{body}")
+    assert page.locator(ARTICLE).evaluate(CUT) != []
+    page.close()
 
 
 def own(found: list[str]) -> bool:
