@@ -24,6 +24,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.register_profile("long", settings.get_profile("book"), max_examples=1000)
+settings.register_profile("quick", settings.get_profile("book"), max_examples=8)
 settings.load_profile("book")
 torch.set_num_threads(1)
 

@@ -159,6 +159,7 @@ with replacing(sys.argv[1]) as file:
 """
 
 
+@pytest.mark.slow
 def test_what_a_kill_leaves_goes_with_the_next_file(tmp_path):
     """And what somebody is still writing does not."""
     mine, path = [sys.executable, "-c", HANGS], tmp_path / "a.txt"

@@ -35,6 +35,7 @@ print((faults() - before) / 10)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="is about glibc's heap")
 def test_a_round_does_not_fetch_its_memory_anew():
     """Without `memory.keep` some 4,000 pages a round, 16 MB."""

@@ -353,7 +353,8 @@ def kill():
 threading.Thread(target=kill, daemon=True).start()
 """
 PLAYS = "sys.exit(__main__.main(sys.argv[1:]))"
-WAITS = 280  # seconds for what takes twenty: less than pytest gives a test
+TRIES, WAITS = 3, 180  # seconds for what takes twenty; pytest gives a test 600
+SLOWLY = "timed out during startup"  # says Ray after 30 s, which nobody can set
 
 
 @pytest.mark.slow
@@ -363,10 +364,13 @@ def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     env = os.environ | {"PYTHONPATH": str(ROOT), "FEDLAB_PROGRESS": "0"}
     run = "run made/table1 --seeds 0 1 --threads 1 --uncommitted --ledger ray "
     run += "--engine ray --workers 2"
-    done = subprocess.run(
-        [sys.executable, "-c", DECLARED + KILLS + PLAYS, *run.split()],
-        capture_output=True, text=True, cwd=tmp_path, env=env, timeout=WAITS,
-    )  # fmt: skip
+    for _ in range(TRIES):
+        done = subprocess.run(
+            [sys.executable, "-c", DECLARED + KILLS + PLAYS, *run.split()],
+            capture_output=True, text=True, cwd=tmp_path, env=env, timeout=WAITS,
+        )  # fmt: skip
+        if SLOWLY not in done.stderr:
+            break
     out, said = done.stdout, done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, ""), out + done.stderr
     assert "made/table1 A | one: worker lost (process " in out

@@ -1,7 +1,10 @@
 """A ledger that is missing, broken or hostile: one line, and nothing is changed."""
 
+import io
 import json
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -339,27 +342,17 @@ def test_hostile_text_reaches_no_terminal(here, capsys, monkeypatch, field):
     assert "\x1b" not in card.read_text()
 
 
-def test_a_terminal_that_shows_little_costs_no_result(here, tmp_path):
-    import subprocess
-    import sys
-
-    declared = (
-        "import sys\nfrom tests.ledger_cases import cell\n"
-        "from fedlab_ledger import Table, papers\nfrom fedlab_core import __main__\n"
-        "cells = cell('A ± ß'), cell('B', rounds=3)\n"
-        "papers.TABLES = {'made/table1': Table('made', 'table1', 'é', cells)}\n"
-        "papers.CLAIMS = {}\nsys.exit(__main__.main(sys.argv[1:]))"
-    )
-    root = Path(__main__.__file__).parents[1]
-    env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(root)}
-    for verb in (["run", "made", "--uncommitted"], ["show", "made/table1"]):
-        done = subprocess.run(
-            [sys.executable, "-c", declared, *verb], env=env, capture_output=True,
-            cwd=tmp_path, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert "A \\xb1 \\xdf" in done.stdout
-    assert len(Store(tmp_path / "results" / "ledger").read().lines) == 2
+def test_a_terminal_that_shows_little_costs_no_result(here, monkeypatch):
+    """Of a whole process, test_process.py says the same."""
+    table = declare(monkeypatch, cell("A ± ß"), cell("B", rounds=3))
+    table = replace(table, title="é")
+    monkeypatch.setattr(papers, "TABLES", {table.path: table})
+    for verb in ("run made --uncommitted", "show made/table1"):
+        out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+        monkeypatch.setattr(sys, "stdout", out)
+        assert __main__.main(verb.split()) == 0
+        assert b"A \\xb1 \\xdf" in out.buffer.getvalue()  # pyright: ignore
+    assert len(Store(here / "results" / "ledger").read().lines) == 2
 
 
 def test_one_jobs_error_is_not_the_others(here, capsys, monkeypatch):

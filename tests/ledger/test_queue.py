@@ -252,6 +252,7 @@ def test_kills_inside_cells_and_checkpoints_cost_no_bit(tmp_path):
     assert not under_way.exists()
 
 
+@pytest.mark.slow
 def test_of_other_code_nothing_is_gone_on_from(tmp_path):
     folder = prepared(tmp_path / "one")
     player = begun(folder)
@@ -275,6 +276,7 @@ def test_the_code_of_a_commit_is_its_trees_of_core_and_ledger():
     assert player.code().split() == [line.split()[2] for line in out.splitlines()]
 
 
+@pytest.mark.slow
 def test_two_queues_share_the_work(tmp_path):
     folder = prepared(tmp_path / "one")
     both = [begun(folder), begun(folder)]

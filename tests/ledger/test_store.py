@@ -194,6 +194,7 @@ def ask(server, folder: Path, line=None) -> None:
     server.stdin.flush()
 
 
+@pytest.mark.slow
 def test_two_writers_do_not_mix_their_lines(server, tmp_path):
     ask(server, tmp_path, LINE)
     assert server.stdout.readline() == "end 0 0\n"
@@ -225,6 +226,7 @@ def _numbers(folder: Path) -> list[tuple]:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_player_loses_nothing_that_it_reported(server, tmp_path):
     broken, whole = tmp_path / "broken", tmp_path / "whole"
     rng = random.Random(9)

@@ -74,6 +74,7 @@ def lines_of(folder: Path) -> list[dict]:
     return [json.loads(text) for text in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_two_players_share_the_work(tmp_path):
     """In turn, each begins a job while the other has one under way."""
     players = [Player(tmp_path, "waits") for _ in "ab"]
@@ -101,6 +102,7 @@ def test_two_players_share_the_work(tmp_path):
     assert not Store(tmp_path).read().notes and not (tmp_path / CLAIMS).exists()
 
 
+@pytest.mark.slow
 def test_the_claims_of_a_dead_player_lapse(tmp_path):
     """It is killed in the middle of a job, which the other one then plays."""
     dead, living = Player(tmp_path, "waits"), Player(tmp_path, "plays")
@@ -131,6 +133,7 @@ def test_what_another_has_finished_in_part_is_not_played_again(tmp_path):
     assert none == [] and len(lines_of(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_a_claim_is_of_cells_and_seeds(tmp_path):
     """Another process may have what this one has not claimed, and only that."""
     store = Store(tmp_path)

@@ -71,6 +71,7 @@ print("torch._dynamo" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_nothing_that_chapters_do_loads_the_compiler():
     """It takes 1.5 s, in a process that is there for some twenty."""
     done = subprocess.run(

@@ -97,6 +97,7 @@ def said(local: dict[str, Any]) -> dict[str, Any]:
     return {n: tuple(v) if isinstance(v, list) else v for n, v in numbers.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_setting_is_sound(without_files, scale):
     """Built as far as it goes without training; networks are only measured."""
@@ -295,6 +296,7 @@ def test_no_method_of_the_ledger_is_another_in_disguise():
     assert used["fesem", "kmeans"] <= played["kmeans"] / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PLAYED)
 def test_a_cell_of_every_table_runs_at_the_tiny_scale(tmp_path, path):
     """The last cell, usually the paper's own method."""
@@ -307,6 +309,7 @@ def test_a_cell_of_every_table_runs_at_the_tiny_scale(tmp_path, path):
     assert store.read().of(cell.key("tiny"))[0] == lines[0]
 
 
+@pytest.mark.slow
 def test_every_method_runs_at_the_tiny_scale():
     """Each way of training that any cell asks for, once: in one go, for a round."""
     ways = {}

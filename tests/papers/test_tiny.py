@@ -9,6 +9,7 @@ from fedlab_ledger.papers import PAPERS
 HAVE = {paper: [c for t in ts for c in t.cells] for paper, ts in PAPERS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_cell_runs_at_the_tiny_scale(tmp_path, paper):
     cells = [c for c in HAVE[paper] if "tiny" in c.settings]
