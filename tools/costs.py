@@ -2,10 +2,10 @@
 
     FEDLAB_DATA=folder python -m tools.costs [--paper fedimpro]
 
-Only of cells of which nothing is stored at the paper's scale. A try takes some seconds
-to minutes and plays nothing; its line goes to the end of `results/costs.jsonl`, and the
-ledger's pages say it where a number is not there yet. What counts is the time that one
-thread computes: a machine that does other things, too, makes no run dearer.
+Only of cells of which nothing is stored at the paper's scale. A try is a round of each
+setting, its training in part; its line goes to the end of `results/costs.jsonl`, and
+the ledger's pages say it where a number is not there yet. What counts is the time that
+one thread computes: a machine that does other things, too, makes no run dearer.
 """
 
 import argparse

@@ -353,7 +353,7 @@ def kill():
 threading.Thread(target=kill, daemon=True).start()
 """
 PLAYS = "sys.exit(__main__.main(sys.argv[1:]))"
-TRIES, WAITS = 3, 180  # seconds for what takes twenty; pytest gives a test 600
+TRIES, WAITS = 2, 280  # seconds for what takes twenty; pytest gives a test 600
 SLOWLY = "timed out during startup"  # says Ray after 30 s, which nobody can set
 
 

@@ -62,10 +62,8 @@ def cut(w: World, method: fl.Method, path: Path, **how) -> Checkpoint:
     return Checkpoint(path, "these", every=0.0)
 
 
-LOOPED = pytest.param("looped", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("engine", ["stacked", LOOPED])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["stacked", "looped"])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_goes_on_bit_for_bit(furnished, tmp_path, name, engine):
     method = METHODS[name](LOCAL, **BRIEF.get(name, {}))
