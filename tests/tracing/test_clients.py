@@ -52,6 +52,7 @@ TRAININGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_training_is_what_it_is_told_to_be(name, monkeypatch):
     given = problem("mlp", FEW, torch.float32)

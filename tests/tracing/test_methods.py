@@ -59,6 +59,7 @@ def traced_clients(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_programs_do_what_the_engines_do(furnished: World, name, traced_clients):  # noqa: F811
     method = METHODS[name](LOCAL, **BRIEF.get(name, {}))
