@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from fedlab_book.figures import svg
 from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.lines import Line
-from fedlab_ledger.model.verdict import LEAST
+from fedlab_ledger.model.verdict import LEAST, clear_side
 
 ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
@@ -38,9 +38,7 @@ class Gain:
     @property
     def side(self) -> int:
         """1 if clearly ahead, -1 if clearly behind, else 0."""
-        if self.n < LEAST or not abs(self.mean) > self.half:
-            return 0
-        return 1 if self.mean > 0 else -1
+        return clear_side(self.mean, self.half, self.n)
 
     @property
     def text(self) -> str:

@@ -77,6 +77,13 @@ def counting(scale: str, found: Mapping[int, object]) -> list[int]:
     return [seed for seed in sorted(found) if scale == "paper" or seed < 8]
 
 
+def clear_side(mean: float, half: float, n: int) -> Sign:
+    """Return 1 if an interval of n seeds lies above zero, -1 if below, or else 0."""
+    if n < LEAST or not abs(mean) - half > _ROUNDING:
+        return 0
+    return 1 if mean > 0 else -1
+
+
 @checked
 def judge_gain(
     mine: Seeds,
@@ -110,9 +117,10 @@ def judge_gain(
     if side == 0:
         word, why = _tie(mean, half, tolerance, seen)
         return said(word, why)
-    if -side * mean - half > _ROUNDING:
+    towards = side * clear_side(mean, half, len(x))
+    if towards < 0:
         return said(OPPOSITE, "the other way round")
-    if side * mean - half <= _ROUNDING:
+    if towards == 0:
         if half <= _ROUNDING:
             return said(UNDECIDED, "the two are the same in every seed")
         return said(UNDECIDED, f"a difference of {seen:.2g} would have been seen")
