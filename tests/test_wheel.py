@@ -136,3 +136,16 @@ def test_the_playgrounds_page_travels(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
     missing = {f"{p.relative_to(ROOT)}" for p in page.iterdir()} - inside
     assert not missing
+
+
+def test_the_papers_data_travels(away: Path):
+    """Beside the code, so that a number can be read where nothing else is."""
+    data = [
+        p.relative_to(ROOT)
+        for kind in ("*.toml", "*.csv")
+        for p in (ROOT / "fedlab_ledger" / "papers").rglob(kind)
+    ]
+    assert len(data) >= 25 and all((away / p).is_file() for p in data)
+    code = "from fedlab_ledger.papers import printed\n"
+    code += "print(printed('feddisco', 'table1', 'FedAvg', 'CIFAR-10 NIID-2'))"
+    assert python(away, "-c", code) == "65.6"

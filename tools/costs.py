@@ -21,7 +21,7 @@ import torch
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
 from fedlab_ledger.model.headline import SCALE
-from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.papers import HEADLINES
 from fedlab_ledger.report.headline import COSTS
 from fedlab_ledger.run.cost import Costs
 from fedlab_ledger.run.jobs import Job, jobs

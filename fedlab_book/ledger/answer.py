@@ -95,17 +95,10 @@ def _lost(a: Answer) -> str:
 def _place(e: Effect) -> str:
     """The paper's table, row and setting; the gain, and on what it was run."""
     cell = e.judged.claim.cell
-    place = f"{place_of(cell)}, {cell.row}, {setting_of(e)}"
+    place = f"{place_of(cell)}, {cell.row}, {e.judged.claim.where}"
     ran = f"ours on {ran_on(cell.settings[e.judged.scale], e.judged.verdict.n)}"
     where = f'<span class="fl-theirs">{_esc(place)}</span>'
     return f'{where}: {_esc(e.text)} (<span class="fl-ran">{_esc(ran)}</span>)'
-
-
-def setting_of(e: Effect) -> str:
-    """The setting in a claim's sentence: what follows its first comma or colon."""
-    sentence = e.judged.claim.sentence
-    cuts = [at for at in (sentence.find(", "), sentence.find(": ")) if at >= 0]
-    return sentence[min(cuts) + 2 :] if cuts else sentence
 
 
 def strip(a: Answer) -> str:

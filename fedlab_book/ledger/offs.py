@@ -5,11 +5,7 @@ import math
 from collections.abc import Sequence
 
 from fedlab_book.ledger.markup import number
-from fedlab_ledger.judge.claims import judged
-from fedlab_ledger.model.headline import SCALE
-from fedlab_ledger.model.verdict import MATCHES, SAME
-from fedlab_ledger.papers.differences import DIFFERENCES
-from fedlab_ledger.papers.gaps import GAPS
+from fedlab_ledger.papers import PAPERS
 from fedlab_ledger.report.book import NAMES, Book
 from fedlab_ledger.report.gap_checks import Checked, Other, checked_of
 from fedlab_ledger.report.headline import Quoted
@@ -22,10 +18,11 @@ _esc = html.escape
 
 def offs(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
     """A list of the cells that are off by more than allowed; nothing without any."""
-    rows = checked_of(quotes, book.tables, book.found)
+    gaps = PAPERS[paper].gaps if paper in PAPERS else ()
+    rows = checked_of(quotes, gaps, book.found)
     if not rows:
         return ""
-    items = "".join(f"<li>{_item(book, paper, row)}</li>" for row in rows)
+    items = "".join(f"<li>{_item(row)}</li>" for row in rows)
     many = "1 number is" if len(rows) == 1 else f"{len(rows)} numbers are"
     return (
         f"<p><strong>Off by more than the tolerance.</strong> {many}: below, what was "
@@ -43,7 +40,7 @@ def _for_all(book: Book, paper: str) -> str:
     said = f"Largest difference from the authors' program: {'; '.join(parts)}. " * bool(
         close
     )
-    known = [d for d in DIFFERENCES if d.paper == paper]
+    known = PAPERS[paper].differences
     run = sum(not d.why for d in known) or "none"
     return (
         f"{said}Paper and program are known to differ in {len(known)} things; what the "
@@ -52,14 +49,14 @@ def _for_all(book: Book, paper: str) -> str:
     )
 
 
-def _item(book: Book, paper: str, c: Checked) -> str:
+def _item(c: Checked) -> str:
     cell, off = c.quoted.cell, c.quoted.off or 0.0
     far = f"{off:+.3g}"
     head = (
         f'<strong class="fl-theirs">{_esc(cell.row)} | {_esc(cell.column)}</strong>: '
         f"{far}{_esc(_unit(cell.unit))}, where {cell.tolerance:g} is allowed."
     )
-    found = _checks(book, paper, c)
+    found = _checks(c)
     return f"{head} <em>Checked:</em> {found} <em>Remains:</em> {_rest(c)}"
 
 
@@ -67,7 +64,7 @@ def _unit(unit: str) -> str:
     return {"%": " points", "share": ""}.get(unit, f" {unit}")
 
 
-def _checks(book: Book, paper: str, c: Checked) -> str:
+def _checks(c: Checked) -> str:
     """What was looked at, one after another."""
     said = [] if not c.nothing else ["Nothing was checked for this number."]
     if c.reported:
@@ -76,7 +73,7 @@ def _checks(book: Book, paper: str, c: Checked) -> str:
         said.append(f"Run at this scale with one change: {_listed(c.changed, c)}.")
     elif not c.nothing:
         said.append("Nothing was run at this scale with one change.")
-    return " ".join([*said, *_searched(book, paper, c)])
+    return " ".join([*said, *_searched(c)])
 
 
 def _listed(others: Sequence[Other], c: Checked) -> str:
@@ -90,20 +87,13 @@ def _one(o: Other, unit: str) -> str:
     return f"{_esc(o.words)}, {number(o.mean, unit)}{width} ({seeds}{fits})"
 
 
-def _searched(book: Book, paper: str, c: Checked) -> list[str]:
+def _searched(c: Checked) -> list[str]:
     """Searches for a claim on this cell, at another scale."""
-    key, said = c.quoted.cell.key(SCALE), []
-    for gap in GAPS.get(paper, ()):
-        sides = [s for s in gap.claim.sides if SCALE in s.settings]
-        if gap.scale == SCALE or key not in [s.key(SCALE) for s in sides]:
-            continue
-        rows = [j for j in judged(gap.claims, book.found) if j.verdict.n]
-        good = sum(j.verdict.word in (MATCHES, SAME) for j in rows)
-        said.append(
-            f'A claim on it was <a href="{_SEARCHES}">looked for at the {gap.scale} '
-            f"scale</a>: on the paper’s side in {good} of {len(rows)} tries."
-        )
-    return said
+    return [
+        f'A claim on it was <a href="{_SEARCHES}">looked for at the {scale} scale</a>: '
+        f"on the paper’s side in {good} of {n} tries."
+        for scale, good, n in c.searches
+    ]
 
 
 def _rest(c: Checked) -> str:

@@ -22,6 +22,10 @@ class Claim:
     claimed. `tolerance` is in the cells' unit. `seeds` are for a search that plays
     others than the rule has, `again` is the slug of the claim that it looks for.
 
+    `role` says whether it is the paper's main claim once more, of a gain in accuracy
+    over the same training without the method ("main"), a comparison with other methods
+    ("others"), or one of something else ("study"); `setting` where it is made.
+
     Two forms of a method are as good as each other wherever the method does nothing.
     `without` is then the same training without the method: a claim of no difference
     holds only where `beside` can be told from it.
@@ -38,6 +42,8 @@ class Claim:
     seeds: tuple[int, ...] | None = None
     again: str = ""
     without: Cell | None = None
+    role: Literal["main", "others", "study"] = "study"
+    setting: str = ""
 
     def __post_init__(self) -> None:
         units = sorted({c.unit for c in self.cells})
@@ -47,6 +53,9 @@ class Claim:
         require(fits, f"{self.path}: sign {self.sign}, but the paper's gain is {gain}")
         same = self.without is None or tie
         require(same, f"{self.path}: `without` is for a claim of no difference")
+        points = self.sign == 1 and units[0] in ("%", "share")
+        counts = self.role == "study" or points
+        require(counts, f"{self.path}: role {self.role!r} is for gains in accuracy")
 
     @property
     def sides(self) -> tuple[Cell, Cell]:
@@ -72,6 +81,11 @@ class Claim:
         text = re.sub(r"(?<=\w)\+", " plus", self.path.lower())
         text = "".join(_LETTERS.get(c, c) for c in text)
         return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
+
+    @property
+    def where(self) -> str:
+        """The setting that it is made in; without one, the whole sentence."""
+        return self.setting or self.sentence
 
     @property
     def gain(self) -> float | None:

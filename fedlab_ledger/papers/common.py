@@ -1,9 +1,9 @@
-"""What the papers' files share: small worlds, and reading typed numbers."""
+"""Small worlds and ways to join options that the papers' files share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fedlab_ledger.model import Setting, Table
+from fedlab_ledger.model import Setting
 
 Plain = dict[str, Any]
 
@@ -20,20 +20,6 @@ TINY_LOCAL: Plain = {"lr": 0.05, "epochs": 1, "batch_size": 16}
 def letters(noise: float) -> Plain:
     """The built-in letters at their usual size."""
     return {"dataset": "letters", "data": {"noise": noise}}
-
-
-def numbers(text: str) -> list[float | None]:
-    """The numbers of a row, as typed from a paper; a dash is none."""
-    return [None if word == "-" else float(word) for word in text.split()]
-
-
-def table(rows: Mapping[str, str], columns: Sequence[str]) -> Mapping:
-    """{(row, column): number} of typed rows."""
-    found = {}
-    for row, text in rows.items():
-        for column, value in zip(columns, numbers(text), strict=True):
-            found[row, column] = value
-    return found
 
 
 def settings(**scales: Plain | None) -> dict[str, Setting]:
@@ -57,14 +43,3 @@ def joined(*parts: Plain) -> Plain:
                 value = {**old, **value}
             whole[name] = value
     return whole
-
-
-def in_order(tables: Iterable[Table]) -> tuple[Table, ...]:
-    """Tables by their number, then figures by theirs, then what has none."""
-
-    def place(t: Table) -> tuple[int, int]:
-        kind = t.name.rstrip("0123456789")
-        first = ("table", "figure").index(kind) if kind in ("table", "figure") else 2
-        return first, int(t.name[len(kind) :] or 0)
-
-    return tuple(sorted(tables, key=place))

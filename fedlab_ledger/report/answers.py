@@ -1,13 +1,13 @@
 """What was found of each paper's main claim, in sentences that the verdicts make.
 
 A paper has one main claim, "with our method you end higher", and tables that repeat it
-in many settings. `answers` gathers those that were run: how many came out ahead, how
-many behind, which is the headline, where the method gained most, where it lost; how it
-stands against other methods, in the common field, and when tried again in other ways.
+in many settings: claims whose role is "main". `answers` gathers those that were run:
+how many came out ahead, how many behind, which is the headline, where the method gained
+most, where it lost; how it stands against other methods, in the common field, and when
+tried again in other ways.
 """
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +15,6 @@ from scipy.stats import binom
 
 from fedlab_ledger.judge.claims import Judged, different
 from fedlab_ledger.model.cells import Table
-from fedlab_ledger.model.claim import Claim
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.verdict import (
     CHANCE,
@@ -26,78 +25,15 @@ from fedlab_ledger.model.verdict import (
     SAME,
     judge_gain,
 )
+from fedlab_ledger.papers import CHAPTERS
+from fedlab_ledger.papers.paper import Question
 from fedlab_ledger.report.book import Book
 
 AHEAD = (MATCHES, SAME)
 _RARE = 0.01  # so seldom would chance alone give as many, if we say "helps" or "hurts"
 
 
-@dataclass(frozen=True)
-class Question:
-    """A paper's main claim: what to do to end higher, and what one needs for it.
-
-    Which claims repeat it is told by their sentences: those in which `of` is found
-    compare the method with the same training without it, `others` with other methods.
-    In the common field it plays as `arm`, on the table `judged`; `controls` need what
-    it needs.
-    """
-
-    paper: str
-    claim: str
-    needs: str
-    of: str
-    others: str
-    arm: str
-    judged: str = "for_all"
-    controls: tuple[str, ...] = ()
-
-
-QUESTIONS = (
-    Question(
-        "feddisco",
-        "count clients by size and by how close their labels are to everybody's",
-        "the server knows who holds how many samples of each class",
-        "better with Disco's weights than|^FedDisco beats FedAvg|is a safe choice",
-        "^FedDisco beats the best of the others|^Disco's weights beat equal ones",
-        "FedDisco",
-    ),
-    Question(
-        "fedlaw",
-        "learn the weights on the server, and let their sum shrink below one",
-        "the server has labelled samples of its own",
-        "^FedLAW ends above FedAvg|^(adaptive GWS|attentive LAW) beats FedAvg",
-        "^FedLAW ends above (?!FedAvg)",
-        "FedLAW",
-        controls=("Server-FT",),
-    ),
-    Question(
-        "rfedavg",
-        "pull the clients' mean features together while they train",
-        "clients send the means of their features, and wait for each other's",
-        "ends higher than FedAvg",
-        "ends higher than (?!FedAvg)",
-        "rFedAvg+",
-    ),
-    Question(
-        "fedimpro",
-        "train the upper layers on features drawn from what all clients have seen",
-        "clients send means and variances of hidden features, class by class",
-        "^FedImpro ends higher than FedAvg",
-        "^FedImpro ends higher than (?!FedAvg)",
-        "FedImpro",
-    ),
-    Question(
-        "fedcollab",
-        "decide before training who trains with whom",
-        "clients may have different models, and every two of them can be compared "
-        "before the first round",
-        "served better than by|serves clients better in FedCollab's coalitions",
-        "served better by FedCollab than by",
-        "FedCollab",
-        "for_own",
-        ("Fine-tune", "Local"),
-    ),
-)
+QUESTIONS = tuple(paper.question for paper in CHAPTERS.values())
 
 
 @dataclass(frozen=True)
@@ -285,7 +221,7 @@ def answers(book: Book) -> list[Answer]:
 
 def _answer(question: Question, book: Book) -> Answer:
     rows = book.claimed(question.paper)
-    mine = [j for j in rows if repeats(question.of, j.claim)]
+    mine = [j for j in rows if j.claim.role == "main"]
     effects = effects_of(mine)
     short = sum(not _counts(j) for j in mine)
     looked = {j.claim.slug for j in mine}
@@ -296,16 +232,10 @@ def _answer(question: Question, book: Book) -> Answer:
         question,
         effects,
         short,
-        Count.of(effects_of(j for j in rows if repeats(question.others, j.claim))),
+        Count.of(effects_of(j for j in rows if j.claim.role == "others")),
         tuple((arm, in_field(table, arm, book.found)) for arm in arms if table),
         Count.of([Effect(j) for j in tries if _counts(j)]),
     )
-
-
-def repeats(wanted: str, claim: Claim) -> bool:
-    """Whether a claim is of a gain in accuracy, and its sentence is wanted."""
-    points = claim.cell.unit in ("%", "share") and claim.sign == 1
-    return points and re.search(wanted, claim.sentence) is not None
 
 
 def effects_of(rows: Iterable[Judged]) -> tuple[Effect, ...]:

@@ -22,17 +22,12 @@ from fedlab_ledger.model.headline import Headline
 from fedlab_ledger.model.lines import Found, Line
 from fedlab_ledger.model.provenance import different, lines_of
 from fedlab_ledger.model.store import Store
+from fedlab_ledger.papers import CHAPTERS, CLAIMS, HEADLINES, TABLES
 from fedlab_ledger.report.headline import Quoted, Tried, quoted, read_costs
 
 RESULTS = Path("results") / "ledger"
 AGREEMENT = "agreement.csv"
-NAMES = {
-    "feddisco": "FedDisco",
-    "fedlaw": "FedLAW",
-    "rfedavg": "rFedAvg",
-    "fedimpro": "FedImpro",
-    "fedcollab": "FedCollab",
-}
+NAMES = {paper.id: paper.name for paper in CHAPTERS.values()}
 
 
 @dataclass(frozen=True)
@@ -149,9 +144,6 @@ def distance(s: Shown) -> float:
 
 def opened(folder: Path | str | None = None) -> Book:
     """The ledger of this project: of the folder, or of the nearest one above here."""
-    from fedlab_ledger.papers import CLAIMS, TABLES
-    from fedlab_ledger.papers.headlines import HEADLINES
-
     at = Path(folder) if folder is not None else _nearest()
     known = folder is None or at.is_dir()
     require(known, f"there is no ledger {at}: `run` makes one")

@@ -1,6 +1,6 @@
 """A paper's headline table at the paper's own scale: its numbers, ours, what they cost.
 
-Which table that is, `papers.headlines` says, once for all pages. Each of its cells is
+Which table that is, the paper's folder says, once for all pages. Each of its cells is
 quoted with the lines that were measured of it at that scale, and at no other: where
 there are none, with what a seed of it would take.
 """

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fedlab_book.ledger.answer import EDGE, alt, answered, changed, setting_of, strip
-from fedlab_ledger.report.answers import QUESTIONS, Effect, answers
+from fedlab_book.ledger.answer import EDGE, alt, answered, changed, strip
+from fedlab_ledger.report.answers import QUESTIONS, answers
 from fedlab_ledger.report.book import NAMES, opened
 
 
@@ -58,14 +58,13 @@ def test_the_words_say_what_the_marks_show(found):
             assert len(alt(a)) > 40
 
 
-def test_the_setting_is_what_follows_the_claim():
-    class Fake:
-        class claim:
-            sentence = "X ends higher than FedAvg: MNIST 0 %, across silos"
-
-    assert setting_of(Effect(Fake())) == "MNIST 0 %, across silos"  # pyright: ignore
-    Fake.claim.sentence = "X beats Y"
-    assert setting_of(Effect(Fake())) == "X beats Y"  # pyright: ignore
+def test_the_furthest_comparisons_are_named_by_their_settings(found):
+    shown = str(answered(opened()).data).replace("&#x27;", "'")
+    for a in found:
+        for e in filter(None, (a.best, a.worst)):
+            claim = e.judged.claim
+            assert f"{claim.cell.row}, {claim.where}</span>" in shown
+            assert claim.where in (claim.setting, claim.sentence)
 
 
 def test_the_table_of_before_and_after_adds_up():

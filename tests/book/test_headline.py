@@ -13,8 +13,7 @@ from fedlab_book.ledger.headline import headline, quote
 from fedlab_book.ledger.markup import RULE
 from fedlab_ledger.model.headline import SCALE
 from fedlab_ledger.model.lines import Found
-from fedlab_ledger.papers import CLAIMS, TABLES
-from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.papers import CLAIMS, HEADLINES, TABLES
 from fedlab_ledger.report.book import Book, opened
 
 

@@ -17,7 +17,7 @@ from fedlab_book.ledger.claimed import card
 from fedlab_book.pages import as_text, source, table
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
-from fedlab_ledger.papers.headlines import HEADLINES
+from fedlab_ledger.papers import HEADLINES
 from fedlab_ledger.report.book import Book
 from tests.book.test_pages import CELLS, CLAIMS, TABLES, line
 

@@ -7,30 +7,20 @@ from typing import Any
 import pytest
 from scipy.stats import binom
 
+from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME, UNDECIDED
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.report.answers import (
-    QUESTIONS,
-    Count,
-    answers,
-    in_field,
-    repeats,
-    stance,
-)
+from fedlab_ledger.report.answers import QUESTIONS, Count, answers, in_field, stance
 from fedlab_ledger.report.book import opened
 from fedlab_ledger.report.earlier import FAILED, FEW, HELD, crossed, earlier
 
 AHEAD, BEHIND, OPEN = [2, 2.1, 1.9], [-3, -3.1, -2.9], [1, -1, 0.5]
 
 
-WITH = "X is better with Disco's weights than without"
-RIVAL = "FedDisco beats the best of the others"
-
-
 def claims_of(
-    *many: list, scale: str = "small", unit: str = "%", words: str = WITH, again=""
+    *many: list, scale: str = "small", unit: str = "%", role: Any = "main", again=""
 ):
     """Judged claims of the first question, each from the differences of its seeds."""
     question = QUESTIONS[0]
@@ -51,9 +41,8 @@ def claims_of(
                 for k, v in enumerate(values)
             }
             sides.append(one)
-        sentence = f"{words}, place {i}"
-        more = {"said": 1.0, "again": again}
-        made.append(Claim(question.paper, str(i), sentence, *sides, **more))
+        more = {"said": 1.0, "again": again, "role": role, "setting": f"place {i}"}
+        made.append(Claim(question.paper, str(i), f"it helps, {i}", *sides, **more))
     return judged(made, Found(lines))
 
 
@@ -76,11 +65,11 @@ def answer(*many: list, **more):
 def test_every_question_has_claims_of_its_paper():
     for question in QUESTIONS:
         of = CLAIMS[question.paper]
-        mine = [c for c in of if repeats(question.of, c)]
+        mine = [c for c in of if c.role == "main"]
         assert len(mine) >= 3, question.paper
         assert all(c.cell.unit in ("%", "share") and c.sign == 1 for c in mine)
-        assert not any(repeats(question.others, c) for c in mine)
-        rivals = [c for c in of if repeats(question.others, c)]
+        assert all(c.setting in c.sentence for c in of)
+        rivals = [c for c in of if c.role == "others"]
         assert bool(rivals) == (question.paper != "rfedavg")
 
 
@@ -124,7 +113,7 @@ def test_an_answer_counts_what_came_out_how():
 
 
 def test_other_methods_are_counted_apart():
-    rivals = claims_of([7, 7.1, 6.9], [-8, -8.1, -7.9], words=RIVAL)
+    rivals = claims_of([7, 7.1, 6.9], [-8, -8.1, -7.9], role="others")
     found = answered([*claims_of(AHEAD), *rivals])
     assert found.count == Count(1, 0, 1) and found.others == Count(1, 1, 2)
     assert found.counted.endswith("without it, ahead in the one comparison.")
@@ -190,10 +179,18 @@ def test_a_gain_below_the_papers_is_said_to_be():
     )
 
 
+def test_a_study_of_something_else_is_not_counted():
+    found = answered([*claims_of(AHEAD), *claims_of(BEHIND, role="study")])
+    assert found.count == Count(1, 0, 1) and found.others == Count(0, 0, 0)
+
+
 def test_shares_become_points_and_other_units_do_not_count():
     found = answer([0.02, 0.021, 0.019], unit="share")
     assert found.headline and found.headline.text.startswith("+2.0 ± ")
-    assert answer(AHEAD, unit="rounds").effects == ()
+    assert answer(AHEAD, unit="rounds", role="study").effects == ()
+    for role in ("main", "others"):
+        with pytest.raises(InputError, match=f"role '{role}' is for gains in accuracy"):
+            claims_of(AHEAD, unit="rounds", role=role)
 
 
 def test_the_reading_of_before_took_undecided_for_failed():
@@ -203,7 +200,9 @@ def test_the_reading_of_before_took_undecided_for_failed():
     counts = crossed(rows)
     assert counts[HELD][UNDECIDED] == 1 and counts[HELD][SAME] == 1
     assert counts[FAILED][UNDECIDED] == 2 and counts[FAILED][OPPOSITE] == 1
-    tie = replace(rows[1], claim=replace(rows[1].claim, sign=0, said=None))
+    tie = replace(
+        rows[1], claim=replace(rows[1].claim, sign=0, said=None, role="study")
+    )
     assert earlier(tie) == HELD  # the mean is within the tolerance
 
 

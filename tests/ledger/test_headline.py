@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fedlab_core.errors import InputError
-from fedlab_ledger import Cell, Setting, Table
+from fedlab_ledger import Cell, Claim, Setting
 from fedlab_ledger.model.headline import SCALE, Headline
 from fedlab_ledger.model.lines import Found, Line
-from fedlab_ledger.papers import CLAIMS, PAPERS, TABLES
-from fedlab_ledger.papers.headlines import HEADLINES
-from fedlab_ledger.report.gap_checks import checked_of, differing
+from fedlab_ledger.papers import CLAIMS, HEADLINES, PAPERS, TABLES
+from fedlab_ledger.papers.gaps import Gap, Try
+from fedlab_ledger.report.gap_checks import checked_of
 from fedlab_ledger.report.headline import played, quoted, read_costs
 
 BASE = Setting("letters", "fedavg", 3, local={"lr": 0.1, "crop": 4})
@@ -130,11 +130,15 @@ def test_off_is_more_than_the_tolerance():
     assert q.off is None
 
 
-def check(*more: Line, tables: tuple[Cell, ...] = (PLAIN, OURS), of: Cell = PLAIN):
+def search(*tries: Try, checks=("table1 Plain | accuracy",), scale=SCALE) -> Gap:
+    claim = Claim("made", "ahead", "plain is ahead", PLAIN, OURS, sign=0)
+    return Gap("made-1", claim, "why", tries, scale=scale, checks=checks)
+
+
+def check(*more: Line, gaps: tuple[Gap, ...] = (), of: Cell = PLAIN):
     book = found(*measured(of), *more)
-    table = Table("made", "table1", "", tables)
     quotes = quoted(replace(HEAD, cells=(of,)), book)
-    (checked,) = checked_of(quotes, {"made/table1": table}, book)
+    (checked,) = checked_of(quotes, gaps, book)
     return checked
 
 
@@ -145,19 +149,29 @@ def test_another_round_is_read_off_the_same_curves():
     assert last.values == pytest.approx([40, 43, 40]) and not last.fits
     assert check().told == [best]
     rounds = replace(PLAIN, metric="to-55", unit="rounds")
-    assert check(of=rounds, tables=(rounds,)).nothing
+    assert check(of=rounds).nothing
 
 
-def test_a_run_with_one_reading_changed_is_found_and_no_other():
-    uncut = replace(BASE, local={"lr": 0.1})
-    longer = replace(BASE, rounds=4)
-    twice = replace(BASE, local={"lr": 0.1, "drop_last": True})
-    others = [cell(r, s) for r, s in (("a", uncut), ("b", longer), ("c", twice))]
-    lines = [x for c in others for x in measured(c, [[0.6]] * 3)]
-    made = check(*lines, tables=(PLAIN, OURS, *others))
-    assert [(o.words, o.fits) for o in made.changed] == [("crop = none for 4", True)]
-    assert "augmentation" not in dict(made.choices)
-    made = check(tables=(PLAIN, OURS, *others))
+UNCUT = Try("uncut", mine={"local": {"crop": 0}})
+
+
+def tried(gap: Gap, value: float = 0.6, scale: str = SCALE) -> list[Line]:
+    """Both sides of every try, on the seeds of the search."""
+    seeds, sides = gap.seeds, [s for c in gap.claims for s in c.sides]
+    return [line(s, seed, [value], scale) for s in sides for seed in seeds]
+
+
+def test_what_a_search_at_its_scale_tried_is_listed_where_it_names_the_number():
+    twice = Try("dropped", mine={"local": {"drop_last": True}})
+    gap = search(UNCUT, twice)
+    made = check(*tried(gap), gaps=(gap,))
+    assert [(o.words, o.fits) for o in made.changed] == [
+        ("uncut", True), ("dropped", True),
+    ]  # fmt: skip
+    assert [*dict(made.choices)] == ["normalisation"] and made.searches == ()
+    other = replace(gap, checks=("table1 Ours | accuracy",))
+    assert check(*tried(gap), gaps=(other,)).changed == ()
+    made = check(gaps=(gap,))  # declared, and not run
     assert made.changed == () and dict(made.choices) == {
         "augmentation": "images cropped and mirrored",
         "normalisation": "the data set's usual mean and deviation",
@@ -165,14 +179,20 @@ def test_a_run_with_one_reading_changed_is_found_and_no_other():
     }
 
 
-def test_settings_differ_by_the_names_of_their_parts():
-    other = replace(BASE, rounds=4, local={"lr": 0.1}, options={"C": 8})
-    assert differing(BASE, other) == {
-        "local.crop": (4, None), "options.C": (None, 8), "rounds": (3, 4),
-    }  # fmt: skip
-    assert differing(BASE, BASE) == {}
+def test_a_search_at_another_scale_is_counted():
+    gap = search(UNCUT, Try("nothing"), scale="small")
+    made = check(*tried(gap, scale="small"), gaps=(gap,))
+    assert made.changed == () and made.searches == (("small", 0, 2),)
+    assert check(gaps=(gap,)).searches == (("small", 0, 0),)
+    assert check(gaps=(replace(gap, checks=()),)).searches == ()
 
 
 def test_the_reading_remains_unless_an_option_was_tried():
     said = replace(PLAIN, reading="forty and ten")
-    assert ("the reading", "forty and ten") in check(of=said, tables=(said,)).choices
+    reading = ("the reading", "forty and ten")
+    assert reading in check(of=said).choices
+    gap = search(Try("C = 8", mine={"options": {"C": 8}}))
+    made = check(*tried(gap), gaps=(gap,), of=said)
+    assert made.changed and reading not in made.choices
+    gap = search(UNCUT)
+    assert reading in check(*tried(gap), gaps=(gap,), of=said).choices

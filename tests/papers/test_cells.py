@@ -16,7 +16,7 @@ from fedlab_ledger import SCALES, Setting, Store, jobs, play_all
 from fedlab_ledger.judge.show import as_latex, shown
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.provenance import lines_of
-from fedlab_ledger.papers import PAPERS, TABLES, field, gaps
+from fedlab_ledger.papers import GAPS, PAPERS, TABLES, field
 from fedlab_ledger.report.book import opened
 from fedlab_ledger.run import build
 from fedlab_ledger.run.build import data_of, maker_of, method_of, run_of, scenario_of
@@ -137,8 +137,9 @@ def test_every_paper_and_table_is_there():
         "fedimpro/table1",
         "fedcollab/table1",
     }
-    papers = [table for tables in PAPERS.values() for table in tables]
-    assert [t.path for t in (*papers, *field.TABLES, *gaps.TABLES)] == list(TABLES)
+    papers = [table for paper in PAPERS.values() for table in paper.tables]
+    gaps = [gap.table for of_paper in GAPS.values() for gap in of_paper]
+    assert [t.path for t in (*papers, *field.TABLES, *gaps)] == list(TABLES)
     for table in papers:
         for cell in table.cells:
             assert (cell.paper, cell.table) == (table.paper, table.name)

@@ -9,7 +9,8 @@ import torch
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.run import run_all
 from fedlab_ledger import Setting
-from fedlab_ledger.papers.differences import DIFFERENCES, Difference, Reading, effects
+from fedlab_ledger.papers import DIFFERENCES
+from fedlab_ledger.papers.differences import Difference, Reading, effects
 from fedlab_ledger.run.build import run_of
 
 RUN = [d for d in DIFFERENCES if d.stated]

@@ -5,7 +5,8 @@ import pytest
 
 from fedlab_ledger import Cell, Setting
 from fedlab_ledger.papers import TABLES
-from fedlab_ledger.papers.feddisco import CLAIMS, ablations, tables
+from fedlab_ledger.papers.feddisco import PAPER
+from fedlab_ledger.papers.feddisco.tables import target
 from fedlab_ledger.papers.feddisco.worlds import ARMS
 from fedlab_ledger.run.build import data_of, scenario_of
 
@@ -137,18 +138,18 @@ def test_the_target_of_a_long_tail_is_the_test_sets():
     share = np.bincount(data.y_test) / len(data.y_test)
     assert s.weigh is not None
     assert np.allclose(share, s.weigh["target"], atol=0.003)
-    assert ablations.target(1.0) == [0.1] * 10
+    assert target(1.0) == [0.1] * 10
     made = scenario_of(s, data, 0)
     held = made.counts.sum(0)
     assert held[0] / held[-1] == pytest.approx(10, rel=0.02)
 
 
 def test_the_main_claims_are_there():
-    said = {claim.name: claim for claim in CLAIMS}
+    said = {claim.name: claim for claim in PAPER.claims}
     assert said["table2: FedAvg, FMNIST NIID-2"].gain == pytest.approx(1.10)
     assert said["table3: FedAvg, accuracy"].gain == pytest.approx(7.32)
     assert said["table10: FedAvg, to 55 %"].gain == -38
     assert said["figure8: tail"].gain == 8 and said["figure8: head"].sign == 0
     assert said["stragglers: FedAvg, CIFAR-10 NIID-2"].gain == pytest.approx(2.99)
-    for base in tables.TABLE_2:
+    for base in ARMS:
         assert f"table2: {base}, CIFAR-10 NIID-2" in said

@@ -5,8 +5,8 @@ import pytest
 
 from fedlab_ledger import Cell, Setting
 from fedlab_ledger.papers import TABLES
-from fedlab_ledger.papers.fedlaw import CLAIMS, tables
-from fedlab_ledger.papers.fedlaw.worlds import Place, methods, scales
+from fedlab_ledger.papers.fedlaw import PAPER, tables
+from fedlab_ledger.papers.fedlaw.worlds import LawWorld, methods, scales
 
 
 def at(path: str, row: str, column: str) -> Cell:
@@ -106,12 +106,12 @@ def test_rates_are_those_of_the_data():
         "FMNIST": (0.005, 0.08),
     }
     for data, (server, clients) in rates.items():
-        place = Place(data=data)
+        world = LawWorld(data=data)
         how = {
-            scale: methods(place, scale)["FedLAW"]
+            scale: methods(world, scale)["FedLAW"]
             for scale in ("tiny", "small", "paper")
         }
-        made = scales(place, how)["paper"]
+        made = scales(world, how)["paper"]
         assert made.options == {"server_epochs": 100, "lr": server}
         assert made.local["lr"] == clients
 
@@ -128,7 +128,7 @@ def test_what_is_shown_twice_is_trained_once():
 
 
 def test_the_main_claims_are_there():
-    said = {claim.name: claim for claim in CLAIMS}
+    said = {claim.name: claim for claim in PAPER.claims}
     assert said["table1: SimpleCNN, IID"].gain == pytest.approx(4.63)
     assert said["table1: SimpleCNN, IID"].cell.row.endswith("γ=0.93")
     below = said["table3: over FedAvg, FMNIST MLP, α=100"]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from fedlab_ledger.papers import PAPERS, TABLES
-from fedlab_ledger.papers.gaps import AGAIN, FRESH, GAPS, Gap
+from fedlab_ledger.model.headline import SCALE
+from fedlab_ledger.papers import GAPS, HEADLINES, PAPERS, TABLES
+from fedlab_ledger.papers.gaps import AGAIN, FRESH, SAME, Gap
 from fedlab_ledger.run.build import run_of
 
 EVERY = [gap for gaps in GAPS.values() for gap in gaps]
@@ -26,6 +27,7 @@ def test_a_try_changes_something_and_the_first_only_the_seeds(gap: Gap):
         assert claim.gain == gap.claim.gain
         first = not claim.sentence.endswith("once more")
         assert claim.seeds == (tuple(gap.seeds) if first else AGAIN)
+    assert (gap.tries[0].words == SAME) is fresh
     once = {(keys(c), c.seeds) for c in gap.claims}
     assert len(once) == len(gap.tries) > 1
 
@@ -52,3 +54,16 @@ def test_a_try_can_be_built():
         for claim in gap.claims:
             for side in claim.sides:
                 run_of(side.settings[gap.scale], 3)
+
+
+@pytest.mark.parametrize("gap", EVERY, ids=lambda gap: gap.name)
+def test_a_search_checks_the_headlines_numbers_that_it_speaks_of(gap: Gap):
+    """Those with a side's setting; at the scale of the search, the one it changes."""
+    sides = [s for s in gap.claim.sides if SCALE in s.settings]
+    if gap.scale == SCALE:
+        changed = any(t.both or t.mine for t in gap.tries)
+        sides = [gap.claim.cell] if changed else []
+    keys = {side.key(SCALE) for side in sides}
+    cells = HEADLINES[gap.claim.paper].cells
+    named = [f"{c.table} {c.row} | {c.column}" for c in cells if c.key(SCALE) in keys]
+    assert list(gap.checks) == named

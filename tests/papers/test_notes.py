@@ -15,7 +15,7 @@ from fedlab_ledger.papers.common import noted
 from tests.ledger_cases import lettered
 from tools import paths
 
-CELLS = [cell for tables in PAPERS.values() for t in tables for cell in t.cells]
+CELLS = [cell for p in PAPERS.values() for t in p.tables for cell in t.cells]
 NAMES = {"letters": "letters", "fashion_mnist": "Fashion-MNIST", "mnist": "MNIST"}
 
 

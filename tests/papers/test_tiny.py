@@ -6,7 +6,7 @@ from fedlab_ledger import Store, jobs, play_all
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import PAPERS
 
-HAVE = {paper: [c for t in ts for c in t.cells] for paper, ts in PAPERS.items()}
+HAVE = {p.id: [c for t in p.tables for c in t.cells] for p in PAPERS.values()}
 
 
 @pytest.mark.slow

@@ -1,47 +1,45 @@
-"""FedCollab: Tables 1, 2, 3 and 5."""
+"""FedCollab's cells: what is run for each number of `numbers.toml`.
 
-from fedlab_ledger.model import Cell, Table
-from fedlab_ledger.papers.common import Plain
+Accuracy is a number of one run; the share of clients that gain (IPR) and the deviation
+of the gains (RSD) are of that run beside training alone.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fedlab_ledger.model import Setting
+from fedlab_ledger.papers.common import (
+    TINY,
+    TINY_LOCAL,
+    Plain,
+    joined,
+    letters,
+    noted,
+    settings,
+)
 from fedlab_ledger.papers.fedcollab.worlds import (
     BASES,
     CONCEPT,
     FEATURE,
     FIXED,
     LABEL,
-    LOST,
+    NO_IMAGENET,
     OURS,
-    SHIFTS,
-    chose,
+    TRIED,
     chosen,
+    looked,
+    looking,
     scales,
-    table,
-    three_numbers,
+    stand_in,
+    why,
     worlds,
 )
+from fedlab_ledger.papers.numbers import Printed, sheets, tables
 
-Three = tuple[float | None, float | None, float | None]
-
-# accuracy, share of clients that gain, deviation of the gains
-TABLE_1: dict[str, dict[str, Three]] = {
-    SHIFTS[0]: {
-        "Local": (0.8580, None, None),
-        "FedAvg": (0.4674, 0.45, 0.4076),
-        OURS: (0.9247, 1.00, 0.0626),
-    },
-    SHIFTS[1]: {
-        "Local": (0.3829, None, None),
-        "FedAvg": (0.4447, 0.90, 0.0408),
-        OURS: (0.5286, 1.00, 0.0413),
-    },
-    SHIFTS[2]: {
-        "Local": (0.3032, None, None),
-        "FedAvg": (0.2649, 0.50, 0.1111),
-        OURS: (0.4041, 1.00, 0.0256),
-    },
-}
-_UNKNOWN: Three = (None, None, None)
+NUMBERS = sheets(Path(__file__).with_name("numbers.toml"))
+SEEDS = (900, 901, 902)  # that choose C; reported are others
 # The other ways of clustering, four clusters where that has to be said.
-CLUSTERING: dict[str, Plain] = {
+_CLUSTERING: dict[str, Plain] = {
     "IFCA": {"method": "ifca", "options": {"k": 4}},
     "FedCluster": {"method": "cfl"},
     "FeSEM": {"method": "fesem", "options": {"k": 4}},
@@ -49,136 +47,145 @@ CLUSTERING: dict[str, Plain] = {
 }
 # FedCluster's thresholds are lengths of updates: with those of common code twelve
 # clients with letters are never split. These do split them, on seeds 900 to 903.
-SPLITS = {LABEL: {"eps1": 0.3, "eps2": 0.7}, FEATURE: {"eps1": 0.6, "eps2": 0.7}}
-ABLATION = {"Ignore quantities": "quantities", "Ignore distances": "distances"}
-TABLE_5 = {
-    "Client discriminator (MLP)": (104_600.0, 105_001.0),
-    "FL model (ResNet-18)": (37_220_352.0, 11_181_642.0),
+_SPLITS = {LABEL: {"eps1": 0.3, "eps2": 0.7}, FEATURE: {"eps1": 0.6, "eps2": 0.7}}
+_ABLATION = {"Ignore quantities": "quantities", "Ignore distances": "distances"}
+_MEASURES: dict[str, Plain] = {
+    "Acc": {"metric": "acc", "tolerance": 0.02},
+    "IPR": {"metric": "ipr", "tolerance": 0.15},
+    "RSD": {"metric": "rsd", "tolerance": 0.03, "better": "low"},
 }
-_STORED = "the authors' stored run of seed 0"
+_PROTOCOL = "several C are tried and the best is reported (App. B.1)"
+# C at the paper's scale; at the smaller ones it is as many times their usual C
+_CAPACITIES = {f"C = {10 * times:g}": times for times in TRIED}
+_PAIRS = {
+    f"distance {s / 10:g}, {m} samples": (s, m)
+    for s, m in [(s, 200) for s in (0, 2, 4, 6, 8, 10)]
+    + [(2, m) for m in (50, 100, 400, 800)]
+}
+_METHODS = {"global": "fedavg", "local": "local"}
 
 
-def _table_1() -> Table:
-    cells: list[Cell] = []
-    for shift, arms in TABLE_1.items():
-        for row, values in arms.items():
-            three = three_numbers(
-                "table1",
-                row,
-                shift,
-                scales(row, shift),
-                values,
-                where=f"Table 1; {_STORED}",
-                over=None if row == "Local" else "Local",
-                **(chose(shift) if row == OURS else {}),
-            )
-            cells += [c for c in three if c.paper_value is not None]
-        if shift != CONCEPT:
-            cells += three_numbers(
-                "table1",
-                FIXED,
-                shift,
-                scales(FIXED, shift),
-                arms[OURS],
-                where=f"Table 1; {_STORED}",
-                reading="the constant, not chosen anew (the paper's is 10, its best)",
-                over="Local",
-            )
-    for shift in SHIFTS:
-        for base in BASES:
-            for row in (base, f"{base} + FedCollab"):
-                says: Plain = {} if row == base else chose(shift)
-                says["reading"] = "; ".join(filter(None, (LOST, says.get("reading"))))
-                cells += three_numbers(
-                    "table1",
-                    row,
-                    shift,
-                    scales(row, shift, tiny=LABEL),
-                    _UNKNOWN,
-                    where="Table 1",
-                    over=None if row == base else base,
-                    tiny=LABEL,
-                    **says,
-                )
-    return table("table1", "Federated methods without and with FedCollab", cells)
+def row(times: float) -> str:
+    """The row of a value of C among those that were tried."""
+    return f"{times:g} × C"
 
 
-def _table_2() -> Table:
-    cells: list[Cell] = []
-    for shift in SHIFTS:
-        for row, how in CLUSTERING.items():
-            each = dict.fromkeys(worlds(shift), how)
-            if row == "FedCluster" and "small" in each:
-                each["small"] = how | {"options": SPLITS[shift]}
-            made = scales(row, shift, each, LABEL)
-            more: Plain = {"where": "Table 2", "reading": LOST, "tiny": LABEL}
-            if row == "FedCluster" and shift in SPLITS:
-                e1, e2 = SPLITS[shift].values()
-                more["notes"] = {"small": f"splits by thresholds {e1} and {e2}"}
-            cells += three_numbers("table2", row, shift, made, _UNKNOWN, **more)
-        cells += three_numbers(
-            "table2",
-            "FedCollab",
-            shift,
-            scales(OURS, shift),
-            TABLE_1[shift][OURS],
-            where=f"Table 2; {_STORED}",
-            **chose(shift),
-        )
-    return table("table2", "FedCollab beside other ways of clustering", cells)
+_TIMES = {row(times): times for times in TRIED}
 
 
-def _table_3() -> Table:
-    """The text speaks of clients without a label in common: this is label shift."""
-    cells = three_numbers(
-        "table3",
-        "FedCollab",
-        LABEL,
-        scales(OURS, LABEL),
-        TABLE_1[LABEL][OURS],
-        where=f"Table 3; {_STORED}",
-        **chose(LABEL),
-    )
-    for row, ignored in ABLATION.items():
-        how = {
-            scale: {
-                "method": "fedcollab",
-                "options": chosen(LABEL, scale) | {"ignore": ignored},
-            }
-            for scale in worlds(LABEL)
+def _two(classes_renamed: int, samples: int, name: str) -> dict[str, Setting]:
+    """Two clients with so many samples, and classes that mean something else."""
+    there = list(range(10))
+    s = classes_renamed
+    turned = there[1:s] + there[:1] + there[s:] if s else there
+    made = {}
+    for scale, tested, own in (("tiny", 30, 20), ("small", 300, samples)):
+        whole = tested + own
+        data: Plain = {"n_train": 2 * whole, "n_test": 10, "noise": 0.3}
+        scenario = {
+            "clients": 2,
+            "own_test": tested / whole,
+            "relabel": [there, turned],
         }
-        more: Plain = {"where": "Table 3", "over": "FedCollab"}
-        more["reading"] = f"{LOST}; with the C of FedCollab"
-        more["tiny"] = LABEL
-        made = scales(row, LABEL, how)
-        cells += three_numbers("table3", row, LABEL, made, _UNKNOWN, **more)
-    return table("table3", "FedCollab without quantities, without distances", cells)
+        world: Plain = {"kind": "stratified", "scenario": scenario, "data": data}
+        begin = joined(TINY, {"local": TINY_LOCAL})
+        if scale == "small":
+            begin = letters(0.3) | {"rounds": 30, "network": {"hidden": [64, 64]}}
+            begin["local"] = {"lr": 0.1, "batch_size": 16}
+        made[scale] = joined(begin, world, {"method": name})
+    return settings(**made)
 
 
-def _table_5() -> Table:
-    cells = [
-        Cell(
-            "fedcollab",
-            "table5",
-            row,
-            column,
-            {},
-            value,
-            unit=unit,
-            where="Table 5",
-            tolerance=0.0,
-            better="low",
-            lacks="a count, not a run: computed in the chapter on FedCollab, under "
-            "“Ours beside the paper's”",
-        )
-        for row, values in TABLE_5.items()
-        for (column, unit), value in zip(
-            (("multiplications", "MACs"), ("parameters", "numbers")),
-            values,
-            strict=True,
-        )
-    ]
-    return table("table5", "What the discriminators cost", cells)
+def _tried(shift: str, times: float) -> dict[str, Setting]:
+    """FedCollab with so many times the usual C."""
+    how = {
+        scale: {"method": "fedcollab", "options": looking(shift, scale, times)}
+        for scale in worlds(shift)
+    }
+    return scales(OURS, shift, how)
 
 
-TABLES = (_table_1(), _table_2(), _table_3(), _table_5())
+def _tiny(p: Printed) -> str | None:
+    """The shift of the smoke tests, where it is not the column's."""
+    many = (*BASES, *_CLUSTERING, *_ABLATION)
+    base = p.row.removesuffix(" + FedCollab")
+    return LABEL if base in many else None
+
+
+def _made(p: Printed, shift: str) -> dict[str, Setting]:
+    """A row of Tables 1 to 3 at each scale."""
+    tiny = _tiny(p)
+    if p.row in _CLUSTERING:
+        each = dict.fromkeys(worlds(shift), _CLUSTERING[p.row])
+        if p.row == "FedCluster" and "small" in each:
+            each["small"] = each["small"] | {"options": _SPLITS[shift]}
+        return scales(p.row, shift, each, tiny)
+    if p.row in _ABLATION:
+        ignored = {"ignore": _ABLATION[p.row]}
+        each = {
+            s: {"method": "fedcollab", "options": chosen(shift, s) | ignored}
+            for s in worlds(shift)
+        }
+        return scales(p.row, shift, each)
+    return scales(OURS if p.row == "FedCollab" else p.row, shift, tiny=tiny)
+
+
+def _beside(p: Printed) -> str:
+    """The row that an accuracy is shown beside."""
+    base = p.row.removesuffix(" + FedCollab")
+    if p.table == "table3" and p.row != "FedCollab":
+        return "FedCollab"
+    if p.table != "table1" or p.row == "Local":
+        return ""
+    return base if base in BASES and base != p.row else "" if base in BASES else "Local"
+
+
+def _chosen(p: Printed, shift: str) -> Plain:
+    """The reading and notes of a row whose C is chosen, and thresholds that split."""
+    if p.row == "FedCollab" or p.row.endswith(" + FedCollab"):
+        said = filter(None, (p.fields.get("reading"), _PROTOCOL))
+        return {"reading": "; ".join(said), "notes": why(shift)}
+    if p.row == "FedCluster" and shift in _SPLITS:
+        e1, e2 = _SPLITS[shift].values()
+        return {"notes": {"small": f"splits by thresholds {e1} and {e2}"}}
+    return {}
+
+
+def _measured(p: Printed) -> Plain:
+    """A number of Tables 1 to 3: a measure under a shift."""
+    what, shift = p.column.split(", ", 1)
+    made, more = _made(p, shift), _MEASURES[what] | _chosen(p, shift)
+    says = noted(made, stand_in(shift), looked(made), more.get("notes", {}))
+    more |= {"settings": made, "notes": says}
+    if what != "Acc":
+        more["against"] = scales("Local", shift, tiny=_tiny(p))
+    elif _beside(p):
+        more["over"] = (p.table, _beside(p))
+    if shift == CONCEPT:
+        more["lacks"] = NO_IMAGENET
+    return more
+
+
+def _noted(shift: str, made: Mapping[str, Setting]) -> Plain:
+    return {"settings": made, "notes": noted(made, stand_in(shift), looked(made))}
+
+
+def run(p: Printed) -> Plain:
+    """What is run for a number, and what is to be said of it."""
+    if "lacks" in p.fields:
+        return {}
+    if p.table == "figure1":
+        made = _two(*_PAIRS[p.column], _METHODS[p.row])
+        says = {"small": "letters, some of which are renamed"}
+        lacks = "neither data nor network are said"
+        return {"settings": made, "notes": says, "lacks": lacks}
+    if p.table == "tuning":
+        return _noted(p.column, _tried(p.column, _TIMES[p.row])) | {"seeds": SEEDS}
+    if p.table == "figure6":
+        times = _CAPACITIES[p.column]
+        constant = scales(FIXED, LABEL) if times == 1 else _tried(LABEL, times)
+        return _noted(LABEL, constant)
+    return _measured(p)
+
+
+TABLES = tables("fedcollab", NUMBERS, run)

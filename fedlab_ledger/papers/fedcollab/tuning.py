@@ -12,65 +12,18 @@ each scale as soon as all of them are there.
 import math
 from statistics import fmean
 
-from fedlab_ledger.model import Cell, Table
 from fedlab_ledger.model.lines import Found
-from fedlab_ledger.papers.common import noted
-from fedlab_ledger.papers.fedcollab.worlds import (
-    FEATURE,
-    LABEL,
-    TRIED,
-    looked,
-    looking,
-    scales,
-    stand_in,
-    table,
-    worlds,
-)
+from fedlab_ledger.papers.fedcollab.tables import SEEDS, TABLES, row
+from fedlab_ledger.papers.fedcollab.worlds import TRIED
 
-SEEDS = (900, 901, 902)  # chosen by these; reported are others
-
-
-def row(times: float) -> str:
-    """What a value of C is called."""
-    return f"{times:g} × C"
-
-
-def _tuning() -> Table:
-    cells = []
-    for shift in (LABEL, FEATURE):
-        for times in TRIED:
-            how = {
-                scale: {"method": "fedcollab", "options": looking(shift, scale, times)}
-                for scale in worlds(shift)
-            }
-            made = scales(row(times), shift, how)
-            cells.append(
-                Cell(
-                    "fedcollab",
-                    "tuning",
-                    row(times),
-                    shift,
-                    made,
-                    None,
-                    where="App. B.1",
-                    metric="mean-10",
-                    reading="chosen by this, on seeds 900 to 902, which are not "
-                    "reported; which values the paper tries is not known",
-                    notes=noted(made, stand_in(shift), looked(made)),
-                    seeds=SEEDS,
-                )
-            )
-    return table("tuning", "Which C is best, by seeds that are not reported", cells)
-
-
-TABLES = (_tuning(),)
+(TABLE,) = (table for table in TABLES if table.name == "tuning")
 
 
 def best(found: Found, shift: str, scale: str) -> float | None:
     """What is to be chosen of `TRIED`; None as long as a run is missing."""
     means = {}
     for times in TRIED:
-        cell = TABLES[0].at(row(times), shift)
+        cell = TABLE.at(row(times), shift)
         if cell is None or scale not in cell.settings:
             return None
         lines = found.of(cell.key(scale))

@@ -1,27 +1,25 @@
-"""FedCollab's three shifts and its methods at every scale, and cells of them.
+"""FedCollab's three shifts and its methods at every scale.
 
 "small" is twelve clients with letters.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from fedlab_core.partition import FEDCOLLAB_LABEL_SHIFT
 from fedlab_core.partition.scenarios import FEDCOLLAB_ANGLES, fedcollab_concept_shift
-from fedlab_ledger.model import Cell, Setting, Table
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,
     Plain,
     joined,
     letters,
-    noted,
     settings,
 )
 
 SHIFTS = ("label shift, FMNIST", "feature shift, CIFAR-10", "concept shift, CIFAR-100")
 LABEL, FEATURE, CONCEPT = SHIFTS
-TOLERANCE = {"Acc": 0.02, "IPR": 0.15, "RSD": 0.03}
 OURS = "FedAvg + FedCollab"
 FIXED = "FedAvg + FedCollab, fixed C"  # the constant, whatever is best
 # Methods that FedCollab's coalitions are combined with, besides FedAvg.
@@ -34,12 +32,10 @@ BASES: dict[str, Plain] = {
     "Ditto": {"method": "ditto"},
 }
 _SHARES = [list(shares) for shares in FEDCOLLAB_LABEL_SHIFT]
-_NO_IMAGENET = "starts from a network trained on ImageNet, which is not fetched"
-LOST = "the text at hand has no numbers of this row"
+NO_IMAGENET = "starts from a network trained on ImageNet, which is not fetched"
 TRIED = (0.1, 0.25, 0.5, 0.8, 1.0, 1.2, 2.0)  # values of C, in parts of the constant
 # What was chosen of them, where it is not the constant: see `tuning`.
 CHOSEN: dict[tuple[str, str], float] = {}
-PROTOCOL = "several C are tried and the best is reported (App. B.1)"
 # Why it is the C that it is, at each scale.
 _BEST = {"small": "chosen of seven, by seeds that are not reported"}
 _YET = "others are yet to be played"
@@ -147,51 +143,6 @@ def scales(
     return settings(**made)
 
 
-def three_numbers(
-    name: str,
-    row: str,
-    shift: str,
-    made: dict[str, Setting],
-    values: tuple[float | None, float | None, float | None],
-    *,
-    where: str,
-    reading: str = "",
-    notes: Mapping[str, str] | None = None,
-    over: str | None = None,
-    tiny: str | None = None,
-) -> list[Cell]:
-    """Accuracy; share of clients that gain on training alone; deviation of the gains.
-
-    `tiny` is the shift of the smoke tests, if not this one.
-    """
-    alone = scales("Local", shift, tiny=tiny)
-    says = noted(made, stand_in(shift), looked(made), notes or {})
-    cells = []
-    for (what, tolerance), value in zip(TOLERANCE.items(), values, strict=True):
-        paired = what != "Acc"
-        cells.append(
-            Cell(
-                "fedcollab",
-                name,
-                row,
-                f"{what}, {shift}",
-                made,
-                value,
-                unit="share",
-                metric=what.lower(),
-                where=where,
-                reading=reading,
-                notes=says,
-                tolerance=tolerance,
-                better="low" if what == "RSD" else "high",
-                over=None if paired or over is None else (name, over),
-                against=alone if paired else {},
-                lacks=_NO_IMAGENET if shift == CONCEPT else "",
-            )
-        )
-    return cells
-
-
 def stand_in(shift: str) -> dict[str, str]:
     """What is trained at the small scale in place of the paper's images."""
     what = {LABEL: "12 clients with letters", FEATURE: "12 clients with turned letters"}
@@ -211,11 +162,6 @@ def looked(made: Mapping[str, Setting]) -> dict[str, str]:
     return notes
 
 
-def chose(shift: str) -> Plain:
-    """What is said of a row whose C is chosen: a reading, and notes."""
-    return {"reading": PROTOCOL, "notes": _WHY.get(shift, {})}
-
-
-def table(name: str, title: str, cells: Iterable[Cell]) -> Table:
-    """A table or figure of the paper."""
-    return Table("fedcollab", name, title, tuple(cells))
+def why(shift: str) -> Mapping[str, str]:
+    """Notes that tell why C is what it is, at each scale."""
+    return _WHY.get(shift, {})

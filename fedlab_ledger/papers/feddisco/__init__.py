@@ -9,9 +9,10 @@ round reported.
 Nobody says which a and b stand behind a number: here .5 and .1, the code's.
 """
 
-from fedlab_ledger.papers.common import in_order
-from fedlab_ledger.papers.feddisco import ablations, appendix, figures, tables
-from fedlab_ledger.papers.feddisco.claims import CLAIMS
+from pathlib import Path
 
-_DECLARED = (*tables.TABLES, *ablations.TABLES, *appendix.TABLES, *figures.TABLES)
-TABLES = in_order(_DECLARED)
+from fedlab_ledger.papers.feddisco.readings import READINGS
+from fedlab_ledger.papers.feddisco.tables import TABLES
+from fedlab_ledger.papers.paper import paper
+
+PAPER = paper(Path(__file__).parent, TABLES, READINGS)

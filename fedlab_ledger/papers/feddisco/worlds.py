@@ -1,12 +1,12 @@
-"""FedDisco's places and methods at every scale, and cells of them.
+"""FedDisco's worlds and methods at every scale.
 
 "small" is 6,000 images of Fashion-MNIST, and letters for CIFAR-10's photographs.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from fedlab_ledger.model import Cell, Setting
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,
@@ -17,12 +17,8 @@ from fedlab_ledger.papers.common import (
     settings,
 )
 
-HAM, N1, N2 = "HAM10000 NIID-1", "NIID-1", "NIID-2"
+N1, N2 = "NIID-1", "NIID-2"
 PARTIAL = "partial"  # 10 of 60 clients a round, of which 50 hold two classes
-COLUMNS = (
-    HAM,
-    *(f"{d} {n}" for d in ("CIFAR-10", "CINIC-10", "FMNIST") for n in (N1, N2)),
-)
 ARMS: dict[str, Plain] = {
     "FedAvg": {"method": "fedavg"},
     "FedAvgM": {"method": "fedavgm", "options": {"beta": 0.5}},
@@ -49,7 +45,7 @@ DISCO = disco()
 
 
 @dataclass(frozen=True)
-class Place:
+class DiscoWorld:
     """A data set, how it is divided and how long clients train.
 
     `alpha` and `clients` are NIID-1's; `tail` is rho of the training and of the test
@@ -64,12 +60,6 @@ class Place:
     rounds: int | None = None
     tail: tuple[float, float] | None = None
     steps: tuple[int, int] | None = None
-
-
-def column(name: str) -> Place:
-    """The place of a column of Table 1."""
-    data, split = name.split()
-    return Place(data, split, alpha=5.0 if name == HAM else 0.5)
 
 
 _SGD: Plain = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-5}
@@ -106,7 +96,7 @@ _SMALL_PARTIAL: Plain = joined(
     letters(0.2), {"rounds": 30, "local": {"lr": 0.2, "epochs": 5, "batch_size": 16}}
 )
 _MANY: Plain = {"data": {"n_train": 5000, "n_test": 2000}}  # with long tails
-_NO_SMALL = "no small stand-in of its own: look at CIFAR-10 or FMNIST"
+NO_SMALL = "no small stand-in of its own: look at CIFAR-10 or FMNIST"
 
 
 def _niid2(biased: int, unbiased: int) -> Plain:
@@ -114,65 +104,64 @@ def _niid2(biased: int, unbiased: int) -> Plain:
     return {"kind": "niid2", "scenario": scenario}
 
 
-def _split(place: Place, tiny: bool = False) -> Plain:
-    news = place.data == "AG News" and not tiny  # 4 classes: 80 % hold two of them
-    if place.split == PARTIAL:
+def _split(world: DiscoWorld, tiny: bool = False) -> Plain:
+    news = world.data == "AG News" and not tiny  # 4 classes: 80 % hold two of them
+    if world.split == PARTIAL:
         return _niid2(*((40, 10) if news else (50, 10))) | {"participants": 10}
-    if place.split == N2:
+    if world.split == N2:
         return _niid2(4, 1) if news else _niid2(5, 1)
-    alpha, clients = (0.5, 5) if tiny else (place.alpha, place.clients)
+    alpha, clients = (0.5, 5) if tiny else (world.alpha, world.clients)
     return {"kind": "dirichlet", "scenario": {"clients": clients, "alpha": alpha}}
 
 
-def _long(place: Place) -> Plain:
-    """How long clients train, and how rare classes are, where a place says so."""
+def _long(world: DiscoWorld) -> Plain:
+    """How long clients train, and how rare classes are, where a world says so."""
     more: Plain = {}
-    if place.epochs is not None:
-        more = joined(more, {"local": {"epochs": place.epochs}})
-    if place.rounds is not None:
-        more["rounds"] = place.rounds
-    if place.tail is not None:
-        more["tail"] = list(place.tail)
+    if world.epochs is not None:
+        more = joined(more, {"local": {"epochs": world.epochs}})
+    if world.rounds is not None:
+        more["rounds"] = world.rounds
+    if world.tail is not None:
+        more["tail"] = list(world.tail)
     return more
 
 
-def scales(place: Place, *parts: Plain) -> dict[str, Setting]:
-    """A place at each scale, with the method of `parts`."""
-    made = [_tiny(place), _small(place), _paper(place)]
-    worlds = [world and joined(world, *parts) for world in made]
-    return settings(**dict(zip(("tiny", "small", "paper"), worlds, strict=True)))
+def scales(world: DiscoWorld, *parts: Plain) -> dict[str, Setting]:
+    """A world at each scale, with the method of `parts`."""
+    plain = {"tiny": _tiny(world), "small": _small(world), "paper": _paper(world)}
+    return settings(**{s: w and joined(w, *parts) for s, w in plain.items()})
 
 
-def _tiny(place: Place) -> Plain:
-    tiny = joined(TINY, {"local": TINY_LOCAL}, _split(place, tiny=True))
-    if place.split == PARTIAL:
+def _tiny(world: DiscoWorld) -> Plain:
+    tiny = joined(TINY, {"local": TINY_LOCAL}, _split(world, tiny=True))
+    if world.split == PARTIAL:
         return joined(tiny, {"data": {"n_train": 1200}})
     tiny = joined(tiny, {"local": {"momentum": 0.9}})
-    if place.tail is not None:
-        tiny["tail"] = [4.0, 1.0 if place.tail[1] == 1 else 4.0]
-    if place.steps is not None:
+    if world.tail is not None:
+        tiny["tail"] = [4.0, 1.0 if world.tail[1] == 1 else 4.0]
+    if world.steps is not None:
         tiny = joined(tiny, {"local": {"iterations": [1, 3]}})
     return tiny
 
 
-def _small(place: Place) -> Plain | None:
-    if place.data not in _SMALL:
+def _small(world: DiscoWorld) -> Plain | None:
+    if world.data not in _SMALL:
         return None
-    if place.split == PARTIAL:
-        return joined(_SMALL_PARTIAL, _split(place), _long(place))
-    small = joined(_SMALL[place.data], _split(place), _long(place))
-    if place.tail is not None:
+    if world.split == PARTIAL:
+        return joined(_SMALL_PARTIAL, _split(world), _long(world))
+    small = joined(_SMALL[world.data], _split(world), _long(world))
+    if world.tail is not None:
         small = joined(small, _MANY)
-    if place.steps is not None:
+    if world.steps is not None:
         # as for an epoch: from a tenth of the steps of 5 epochs to all of them
         small = joined(small, {"local": {"iterations": [8, 80]}})
     return small
 
 
-def _paper(place: Place) -> Plain:
-    paper = joined(_PAPER, _DATA[place.data], _split(place), _long(place))
-    if place.steps is not None:
-        paper = joined(paper, {"local": {"iterations": list(place.steps)}})
+def _paper(world: DiscoWorld) -> Plain:
+    paper = joined(_PAPER, _DATA[world.data], _split(world), _long(world))
+    if world.steps is not None:
+        paper = joined(paper, {"local": {"iterations": list(world.steps)}})
     return paper
 
 
@@ -184,28 +173,8 @@ _NOTES = {
 }
 
 
-def cell(
-    table: str,
-    row: str,
-    name: str,
-    value: float | None,
-    place: Place,
-    *parts: Plain,
-    where: str,
-    says: str = "",
-    notes: Mapping[str, str] | None = None,
-    **more,
-) -> Cell:
-    """A number of the paper and how to come by it; `more` are fields of `Cell`."""
-    made = scales(place, *parts)
-    lacks = "" if "small" in made else _NO_SMALL
-    known = Cell("feddisco", table, row, name, made, value, where=where, lacks=lacks)
-    known = replace(known, notes=noted(made, _NOTES.get(place.data, {}), notes or {}))
-    return replace(known, **{"reading": says} | more)
-
-
-def pairs(rows: Sequence[str]) -> list[tuple[str, Plain]]:
-    """Each method, and each with Disco's weights: (row, its parts joined)."""
-    with_disco = [(f"{row} + Disco", joined(ARMS[row], DISCO)) for row in rows]
-    plain = [(row, ARMS[row]) for row in rows]
-    return [pair for both in zip(plain, with_disco, strict=True) for pair in both]
+def notes_of(
+    world: DiscoWorld, made: Mapping[str, Setting], more: Mapping[str, str]
+) -> dict[str, str]:
+    """Notes on a world at the scales that there are, and some more."""
+    return noted(made, _NOTES.get(world.data, {}), more)

@@ -9,8 +9,10 @@ Table 5. FedDyn's alpha is not given: .01 here. Runs of five epochs have 400 rou
 others 1,000.
 """
 
-from fedlab_ledger.model import Table
-from fedlab_ledger.papers.fedimpro import ablations, figures, tables
-from fedlab_ledger.papers.fedimpro.claims import CLAIMS
+from pathlib import Path
 
-TABLES: tuple[Table, ...] = (*tables.TABLES, *ablations.TABLES, *figures.TABLES)
+from fedlab_ledger.papers.fedimpro.readings import READINGS
+from fedlab_ledger.papers.fedimpro.tables import TABLES
+from fedlab_ledger.papers.paper import paper
+
+PAPER = paper(Path(__file__).parent, TABLES, READINGS)

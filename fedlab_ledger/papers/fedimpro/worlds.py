@@ -1,13 +1,13 @@
-"""FedImpro's places and methods at every scale, and cells of them.
+"""FedImpro's worlds and methods at every scale.
 
 "small" is Fashion-MNIST in part with a small CNN, and letters for photographs. "night"
 is the paper's first row, FedAvg and FedImpro, for ten of its thousand rounds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fedlab_ledger.model import Cell, Setting, Table
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,
@@ -22,7 +22,7 @@ ARMS = ("FedAvg", "FedProx", "SCAFFOLD", "FedNova", "FedDyn", "FedImpro")
 
 
 @dataclass(frozen=True)
-class Place:
+class ImproWorld:
     """A data set, its Dirichlet split, and who takes part how long."""
 
     dataset: str
@@ -57,17 +57,10 @@ class Change:
 
 NOTHING = Change.of()
 NIGHT = 10  # rounds: of two methods and three seeds, a night of two cores
-DATASETS = ("CIFAR-10", "FMNIST", "SVHN", "CIFAR-100")
-PLACES = tuple(
-    Place(dataset, alpha, epochs, clients, participants)
-    for dataset in DATASETS
-    for alpha, epochs, clients, participants in (
-        (0.1, 1, 10, 5),
-        (0.05, 1, 10, 5),
-        (0.1, 5, 10, 5),
-        (0.1, 1, 100, 10),
-    )
-)
+_DATASETS = ("CIFAR-10", "FMNIST", "SVHN", "CIFAR-100")
+_SPLITS = ((0.1, 1, 10, 5), (0.05, 1, 10, 5), (0.1, 5, 10, 5), (0.1, 1, 100, 10))
+_EACH = (ImproWorld(data, *split) for data in _DATASETS for split in _SPLITS)
+WORLDS = {world.name: world for world in _EACH}  # of Tables 1, 2 and 6
 # learning rates where they are not .1 (Table 5)
 _RATES = {
     ("SCAFFOLD", "CIFAR-10, a=0.05, E=1, K=10"): 0.01,
@@ -127,7 +120,7 @@ _SHORT = {
     "FedImpro": f"{NIGHT} rounds for 1,000, in which the weight of synthetic features "
     "grows as far as in those",
 }
-_NO_SMALL = "small only for CIFAR-10 and FMNIST with E=1, K=10"
+NO_SMALL = "small only for CIFAR-10 and FMNIST with E=1, K=10"
 
 
 def split(alpha: float, clients: int, participants: int, least: int = 10) -> Plain:
@@ -137,35 +130,35 @@ def split(alpha: float, clients: int, participants: int, least: int = 10) -> Pla
 
 
 def scales(
-    arm: str, place: Place, change: Change = NOTHING, stand_in: str | None = None
+    arm: str, world: ImproWorld, change: Change = NOTHING, stand_in: str | None = None
 ) -> dict[str, Setting]:
-    """A method's setting in a place at each scale that there is.
+    """A method's setting in a world at each scale that there is.
 
-    `stand_in` names the data set whose small world takes this one's place.
+    `stand_in` names the data set whose small world takes its place.
     """
-    how, share = _METHODS[arm], place.participants / place.clients
+    how, share = _METHODS[arm], world.participants / world.clients
     tiny = joined(TINY, {"network": {"split": "hidden1"}, "local": TINY_LOCAL})
     tiny["network"] = {"hidden": [16, 16], "split": "hidden1"}
-    tiny |= split(max(place.alpha, 0.5), 5, 3 if share < 1 else 5)
-    begin = _SMALL.get(stand_in or place.dataset)
+    tiny |= split(max(world.alpha, 0.5), 5, 3 if share < 1 else 5)
+    begin = _SMALL.get(stand_in or world.dataset)
     small = None
-    if place.clients == 10 and place.epochs == 1 and begin:
-        where = split(place.alpha, 10, place.participants)
+    if world.clients == 10 and world.epochs == 1 and begin:
+        where = split(world.alpha, 10, world.participants)
         ours = _ramp(begin["rounds"]) if arm == "FedImpro" else {}
         small = joined(begin, where, how, ours, change.always, change.small)
     return settings(
         tiny=joined(tiny, how, change.always, change.tiny),
         small=small,
-        paper=_paper(arm, place, change),
+        paper=_paper(arm, world, change),
     )
 
 
-def night(arm: str, place: Place) -> dict[str, Setting]:
+def night(arm: str, world: ImproWorld) -> dict[str, Setting]:
     """What a night allows of the paper's own setting; of most places nothing."""
-    if arm not in ("FedAvg", "FedImpro") or place != Place("CIFAR-10"):
+    if arm not in ("FedAvg", "FedImpro") or world != ImproWorld("CIFAR-10"):
         return {}
     ours = _ramp(NIGHT) if arm == "FedImpro" else {}
-    return settings(night=joined(_paper(arm, place, NOTHING), {"rounds": NIGHT}, ours))
+    return settings(night=joined(_paper(arm, world, NOTHING), {"rounds": NIGHT}, ours))
 
 
 def _ramp(rounds: int) -> Plain:
@@ -173,47 +166,21 @@ def _ramp(rounds: int) -> Plain:
     return {"options": {"alpha": 1000 / rounds}}
 
 
-def _paper(arm: str, place: Place, change: Change) -> Plain:
-    rounds = place.rounds or (400 if place.epochs == 5 else 1000)
-    least = 100 if place.dataset == "CIFAR-100" else 10  # as many as there are classes
-    begin = joined(_PAPER, _DATA[place.dataset])
-    begin |= split(place.alpha, place.clients, place.participants, least)
-    rate = _RATES.get((arm, place.name))
+def _paper(arm: str, world: ImproWorld, change: Change) -> Plain:
+    rounds = world.rounds or (400 if world.epochs == 5 else 1000)
+    least = 100 if world.dataset == "CIFAR-100" else 10  # as many as there are classes
+    begin = joined(_PAPER, _DATA[world.dataset])
+    begin |= split(world.alpha, world.clients, world.participants, least)
+    rate = _RATES.get((arm, world.name))
     tuned: Plain = {} if rate is None else {"local": {"lr": rate}}
-    length = {"rounds": rounds, "local": {"epochs": place.epochs}}
+    length = {"rounds": rounds, "local": {"epochs": world.epochs}}
     return joined(begin, length, _METHODS[arm], tuned, change.always, change.paper)
 
 
-def cell(
-    name: str,
-    row: str,
-    column: str,
-    made: dict[str, Setting],
-    value: float | None,
-    *,
-    where: str,
-    lacks: str = "",
-    notes: Mapping[str, str] | None = None,
-    **more,
-) -> Cell:
-    """A cell, with what is to be said about its small scale."""
+def notes_of(
+    row: str, made: Mapping[str, Setting], more: Mapping[str, str]
+) -> dict[str, str]:
+    """Notes on what stands in at the scales that there are, and some more."""
     small = made.get("small")
     stand_in = {} if small is None else {"small": _STAND_INS[small.dataset]}
-    stand_in |= {"night": _SHORT.get(row, "")}
-    return Cell(
-        "fedimpro",
-        name,
-        row,
-        column,
-        made,
-        value,
-        where=where,
-        lacks=lacks or ("" if small else _NO_SMALL),
-        notes=noted(made, stand_in, notes or {}),
-        **more,
-    )
-
-
-def table(name: str, title: str, cells: Iterable[Cell]) -> Table:
-    """A table or figure of the paper; methods are the ledger's rows."""
-    return Table("fedimpro", name, title, tuple(cells))
+    return noted(made, stand_in | {"night": _SHORT.get(row, "")}, more)

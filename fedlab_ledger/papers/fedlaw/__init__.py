@@ -9,9 +9,10 @@ are studied. Clients with fewer than 2 samples are completed from the largest.
 Figures 15 to 17 are the curves of Table 3.
 """
 
-from fedlab_ledger.papers.common import in_order
-from fedlab_ledger.papers.fedlaw import coherence, robust, shrinking, tables
-from fedlab_ledger.papers.fedlaw.claims import CLAIMS
+from pathlib import Path
 
-_DECLARED = (*tables.TABLES, *robust.TABLES, *shrinking.TABLES, *coherence.TABLES)
-TABLES = in_order(_DECLARED)
+from fedlab_ledger.papers.fedlaw.readings import READINGS
+from fedlab_ledger.papers.fedlaw.tables import TABLES
+from fedlab_ledger.papers.paper import paper
+
+PAPER = paper(Path(__file__).parent, TABLES, READINGS)

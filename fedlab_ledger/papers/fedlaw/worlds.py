@@ -1,12 +1,12 @@
-"""FedLAW's places and methods at every scale, and cells of them.
+"""FedLAW's worlds and methods at every scale.
 
 "small" is letters for CIFAR-10, and 12,000 images of Fashion-MNIST with the MLP.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fedlab_ledger.model import Cell, Setting
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,
@@ -66,7 +66,7 @@ _NO_SMALL = "no small stand-in of its own: look at SimpleCNN on CIFAR-10, MLP on
 
 
 @dataclass(frozen=True)
-class Place:
+class LawWorld:
     """Data, a network, how clients' data differ and how long they train.
 
     `alpha` is Dirichlet's; None is the hybrid split, whose first half is balanced.
@@ -102,90 +102,89 @@ class Place:
         return "letters" if (usual if self.letters is None else self.letters) else ""
 
 
-def _split(place: Place, clients: int, least: int) -> Plain:
+def _split(world: LawWorld, clients: int, least: int) -> Plain:
     scenario: Plain = {"clients": clients}
-    if place.corrupt is not None:
-        scenario["corrupt"] = place.corrupt
-    if place.alpha is None:
+    if world.corrupt is not None:
+        scenario["corrupt"] = world.corrupt
+    if world.alpha is None:
         scenario["min_size"] = least
         return {"kind": "hybrid", "scenario": scenario}
-    free = {"alpha": place.alpha, "capacity": False, "min_size": least}
+    free = {"alpha": world.alpha, "capacity": False, "min_size": least}
     return {"kind": "dirichlet", "scenario": scenario | free}
 
 
-def _server(place: Place, per_class: int) -> Plain:
+def _server(world: LawWorld, per_class: int) -> Plain:
     """The proxy set."""
     proxy: Plain = {"per_class": per_class}
-    if place.proxy_rho != 1:
-        proxy["rho"] = place.proxy_rho
-    if place.resample:
+    if world.proxy_rho != 1:
+        proxy["rho"] = world.proxy_rho
+    if world.resample:
         proxy["resample"] = True
     return {"proxy": proxy}
 
 
-def _clients(place: Place, clients: int) -> Plain:
+def _clients(world: LawWorld, clients: int) -> Plain:
     """Who takes part, how rare classes are, how much weights decay."""
     more: Plain = {}
-    if place.share is not None:
-        more["participants"] = max(1, round(place.share * clients))
-    if place.tail is not None:
-        more["tail"] = [place.tail, 1.0]
-    if place.decay is not None:
-        more["local"] = {"weight_decay": place.decay}
+    if world.share is not None:
+        more["participants"] = max(1, round(world.share * clients))
+    if world.tail is not None:
+        more["tail"] = [world.tail, 1.0]
+    if world.decay is not None:
+        more["local"] = {"weight_decay": world.decay}
     return more
 
 
-def _tiny(place: Place) -> Plain:
-    clients = 3 if place.clients == 3 else 5
-    usual = None if place.alpha is None else max(place.alpha, 0.5)
+def _tiny(world: LawWorld) -> Plain:
+    clients = 3 if world.clients == 3 else 5
+    usual = None if world.alpha is None else max(world.alpha, 0.5)
     usual = 100.0 if usual is not None and usual > 1 else usual
-    mild = replace(place, alpha=usual, tail=place.tail and 4.0, decay=None)
-    mild = replace(mild, share=place.share and 0.6, proxy_rho=min(place.proxy_rho, 2))
+    mild = replace(world, alpha=usual, tail=world.tail and 4.0, decay=None)
+    mild = replace(mild, share=world.share and 0.6, proxy_rho=min(world.proxy_rho, 2))
     parts = _split(mild, clients, 2), _server(mild, 2), _clients(mild, clients)
     return joined(TINY, {"local": TINY_LOCAL}, *parts)
 
 
-def _small(place: Place) -> Plain | None:
-    if place.stand_in == "FMNIST":
-        parts = _split(place, 20, place.least), _server(place, 10)
-        return joined(_FMNIST, *parts, _clients(place, 20))
-    if not place.stand_in:
+def _small(world: LawWorld) -> Plain | None:
+    if world.stand_in == "FMNIST":
+        parts = _split(world, 20, world.least), _server(world, 10)
+        return joined(_FMNIST, *parts, _clients(world, 20))
+    if not world.stand_in:
         return None
-    clients = place.clients // 2 if place.clients == 20 else place.clients
+    clients = world.clients // 2 if world.clients == 20 else world.clients
     # of 2,000 letters to test on: as large a part of all data as it can be
     parts = (
-        _split(place, clients, place.least),
-        _server(place, place.small_per_class),
-        _clients(place, clients),
-        {"local": {"epochs": place.small_epochs}},
+        _split(world, clients, world.least),
+        _server(world, world.small_per_class),
+        _clients(world, clients),
+        {"local": {"epochs": world.small_epochs}},
     )
     made = joined(_LETTERS, *parts)
-    return made if place.rounds is None else made | {"rounds": place.rounds}
+    return made if world.rounds is None else made | {"rounds": world.rounds}
 
 
-def _paper(place: Place) -> Plain:
+def _paper(world: LawWorld) -> Plain:
     parts = (
-        _split(place, place.clients, 2),
-        _server(place, place.per_class),
-        {"local": {"epochs": place.epochs}},
-        _clients(place, place.clients),
+        _split(world, world.clients, 2),
+        _server(world, world.per_class),
+        {"local": {"epochs": world.epochs}},
+        _clients(world, world.clients),
     )
-    made = joined(_PAPER, _DATA[place.data], _NETWORKS[place.network], *parts)
-    return made if place.rounds is None else made | {"rounds": place.rounds}
+    made = joined(_PAPER, _DATA[world.data], _NETWORKS[world.network], *parts)
+    return made if world.rounds is None else made | {"rounds": world.rounds}
 
 
-def scales(place: Place, how: dict[str, Plain]) -> dict[str, Setting]:
-    """A place at each scale, with the method of that scale."""
-    worlds = {"tiny": _tiny(place), "small": _small(place), "paper": _paper(place)}
-    made = {s: world and joined(world, how[s]) for s, world in worlds.items()}
-    return settings(**made)
+def scales(world: LawWorld, how: dict[str, Plain]) -> dict[str, Setting]:
+    """A world at each scale, with the method of that scale."""
+    plain = {"tiny": _tiny(world), "small": _small(world), "paper": _paper(world)}
+    return settings(**{s: w and joined(w, how[s]) for s, w in plain.items()})
 
 
-def methods(place: Place, scale: str) -> dict[str, Plain]:
-    """Every method, with the numbers of its experiments in a place."""
-    rate = 0.01 if place.data == "CIFAR-10" else 0.005
+def methods(world: LawWorld, scale: str) -> dict[str, Plain]:
+    """Every method, with the numbers of its experiments in a world."""
+    rate = 0.01 if world.data == "CIFAR-10" else 0.005
     epochs = {"tiny": 2, "small": 40, "paper": 100}[scale]
-    normed = scale == "paper" and place.network.startswith(NORMED)
+    normed = scale == "paper" and world.network.startswith(NORMED)
     law: Plain = {"options": {"server_epochs": epochs, "lr": rate}}
     if normed:
         law = joined(law, {"options": {"statistics": "running"}})
@@ -231,34 +230,14 @@ def _stand_in(made: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def cell(
-    table: str,
-    row: str,
-    column: str,
-    value: float | None,
-    place: Place,
-    how: Plain | str,
-    *more_of_it: Plain,
-    where: str,
-    says: str = "",
-    notes: Mapping[str, str] | None = None,
-    **more,
-) -> Cell:
-    """A number of the paper and how to come by it; `more` are fields of `Cell`.
-
-    `how` is a method's name, or what is the same at every scale.
-    """
+    world: LawWorld, how: Plain | str, also: Plain, notes: Mapping[str, str]
+) -> Plain:
+    """What is run in a world: `how` is a method's name, or the same at every scale."""
     parts = {}
     for scale in ("tiny", "small", "paper"):
-        found = methods(place, scale)[how] if isinstance(how, str) else how
-        parts[scale] = joined(found, *more_of_it)
-    made = scales(place, parts)
+        found = methods(world, scale)[how] if isinstance(how, str) else how
+        parts[scale] = joined(found, also)
+    made = scales(world, parts)
     lacks = "" if "small" in made else _NO_SMALL
-    known = Cell("fedlaw", table, row, column, made, value, where=where, lacks=lacks)
-    usual: Plain = {"metric": "mean-10"}
-    usual["notes"] = noted(made, _stand_in(made), notes or {})
-    return replace(known, **usual | {"reading": says} | more)
-
-
-def over(table: str, row: str, rows: Sequence[str]) -> tuple[str, str] | None:
-    """The first of the rows, unless it is that."""
-    return None if row == rows[0] else (table, rows[0])
+    says = noted(made, _stand_in(made), notes)
+    return {"settings": made, "lacks": lacks, "notes": says}

@@ -8,8 +8,10 @@ client is tested on its own part of the test data, divided like the training dat
 tables' "±" is over the last 5 rounds.
 """
 
-from fedlab_ledger.model import Table
-from fedlab_ledger.papers.rfedavg import figures, tables
-from fedlab_ledger.papers.rfedavg.claims import CLAIMS
+from pathlib import Path
 
-TABLES: tuple[Table, ...] = (*tables.TABLES, *figures.TABLES)
+from fedlab_ledger.papers.paper import paper
+from fedlab_ledger.papers.rfedavg.readings import READINGS
+from fedlab_ledger.papers.rfedavg.tables import TABLES
+
+PAPER = paper(Path(__file__).parent, TABLES, READINGS)

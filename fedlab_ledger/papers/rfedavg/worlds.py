@@ -1,14 +1,14 @@
-"""rFedAvg's places and methods at every scale, and cells of them.
+"""rFedAvg's worlds and methods at every scale.
 
 "small" is a part of MNIST with a small network, and letters for photographs across
 silos. The weight of the penalty, lambda, belongs to the size of the features: at the
 smaller scales it is not the paper's, see `_SMALL_LAMBDA`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fedlab_ledger.model import Cell, Setting, Table
+from fedlab_ledger.model import Setting
 from fedlab_ledger.papers.common import (
     TINY,
     TINY_LOCAL,
@@ -19,12 +19,9 @@ from fedlab_ledger.papers.common import (
     settings,
 )
 
-ROWS = ("FedAvg", "FedProx", "Scaffold", "q-FedAvg", "rFedAvg", "rFedAvg+")
-OURS = ("FedAvg", "rFedAvg", "rFedAvg+")
-
 
 @dataclass(frozen=True)
-class Place:
+class MeansWorld:
     """A data set, how alike its clients are, and who takes part.
 
     Across silos there are 20 clients, across devices 100 of 500, if not said otherwise.
@@ -63,25 +60,25 @@ NO_GLOVE = "starts from GloVe word vectors, which are not fetched"
 _NO_SMALL = "no small stand-in: look at MNIST"
 
 
-def _method(row: str, place: Place, scale: str, lam: float) -> Plain:
+def _method(row: str, world: MeansWorld, scale: str, lam: float) -> Plain:
     """A method with the numbers of its experiments."""
     if row in ("FedAvg", "Scaffold"):
         return {"method": "fedavg", "weigh": {"name": "equal"}}
     if row == "FedProx":
-        rate = {"local": {"lr": 0.01}} if place.device and scale == "paper" else {}
+        rate = {"local": {"lr": 0.01}} if world.device and scale == "paper" else {}
         prox: Plain = {"method": "fedprox", "options": {"mu": 1.0, "half": False}}
         return joined(prox, {"weigh": {"name": "equal"}}, rate)
     if row == "q-FedAvg":
         fair = {"q": 1.0, "lipschitz": 1.0, "scaled_norm": True}
         return {"method": "q-fedavg", "options": fair}
-    options: Plain = {"lam": lam * place.times, "form": "code"}
-    if place.noise:
-        options["noise"] = place.noise
+    options: Plain = {"lam": lam * world.times, "form": "code"}
+    if world.noise:
+        options["noise"] = world.noise
     return {"method": row.lower().replace("+", "-plus"), "options": options}
 
 
-def _split(place: Place, clients: int) -> Plain:
-    scenario = {"clients": clients, "s": place.s, "own_test": "same"}
+def _split(world: MeansWorld, clients: int) -> Plain:
+    scenario = {"clients": clients, "s": world.s, "own_test": "same"}
     return {"kind": "similarity", "scenario": scenario}
 
 
@@ -89,79 +86,76 @@ def _drawn(clients: int, share: float) -> Plain:
     return {"participants": round(clients * share)} if share < 1 else {}
 
 
-def _tiny(place: Place) -> Plain:
-    many = {"participants": 2} if place.device else {}
-    return joined(TINY, {"local": TINY_LOCAL}, _split(place, 4), many)
+def _tiny(world: MeansWorld) -> Plain:
+    many = {"participants": 2} if world.device else {}
+    return joined(TINY, {"local": TINY_LOCAL}, _split(world, 4), many)
 
 
-def _small_set(place: Place) -> str:
-    return place.small or place.dataset
+def _small_set(world: MeansWorld) -> str:
+    return world.small or world.dataset
 
 
-def _small(place: Place) -> Plain | None:
-    epochs = {"local": {"epochs": place.epochs}} if place.epochs else {}
-    if _small_set(place) == "MNIST":
-        clients = (place.clients or 500) // 5 if place.device else 20
-        share = place.share or (0.2 if place.device else 1.0)
-        batch = 20 if place.device else 50
+def _small(world: MeansWorld) -> Plain | None:
+    epochs = {"local": {"epochs": world.epochs}} if world.epochs else {}
+    if _small_set(world) == "MNIST":
+        clients = (world.clients or 500) // 5 if world.device else 20
+        share = world.share or (0.2 if world.device else 1.0)
+        batch = 20 if world.device else 50
         local = {"lr": 0.1, "epochs": 2, "batch_size": batch}
         data = _DATA["MNIST"] | {"sample": 6000, "network": {"hidden": [100]}}
         data |= {"rounds": 30, "local": local}
-        return joined(data, epochs, _split(place, clients), _drawn(clients, share))
-    if place.dataset == "CIFAR-10" and not place.device:
+        return joined(data, epochs, _split(world, clients), _drawn(clients, share))
+    if world.dataset == "CIFAR-10" and not world.device:
         local = {"lr": 0.1, "epochs": 5, "batch_size": 32}
         begin = joined(letters(0.2), {"rounds": 12, "local": local})
-        return joined(begin, epochs, _split(place, 10))
+        return joined(begin, epochs, _split(world, 10))
     return None
 
 
-def _paper(place: Place) -> Plain | None:
-    if place.dataset == "Sent140":
+def _paper(world: MeansWorld) -> Plain | None:
+    if world.dataset == "Sent140":
         return None
-    clients = place.clients or (500 if place.device else 20)
-    share = place.share or (0.2 if place.device else 1.0)
-    split = _split(place, clients)
-    if place.dataset == "FEMNIST":
+    clients = world.clients or (500 if world.device else 20)
+    share = world.share or (0.2 if world.device else 1.0)
+    split = _split(world, clients)
+    if world.dataset == "FEMNIST":
         scenario = {"sample": clients, "min_size": 32, "own_test": "same"}
         split = {"kind": "natural", "scenario": scenario}
-    epochs = {"epochs": place.epochs} if place.epochs else {}
-    local = (_DEVICE if place.device else _SILO) | epochs
-    begin: Plain = {"model": "mcmahan_cnn", "rounds": _ROUNDS[place.dataset]}
-    begin = joined(_DATA[place.dataset], begin, {"local": local})
+    epochs = {"epochs": world.epochs} if world.epochs else {}
+    local = (_DEVICE if world.device else _SILO) | epochs
+    begin: Plain = {"model": "mcmahan_cnn", "rounds": _ROUNDS[world.dataset]}
+    begin = joined(_DATA[world.dataset], begin, {"local": local})
     return joined(begin, split, _drawn(clients, share))
 
 
-def scales(row: str, place: Place) -> dict[str, Setting]:
-    """A method's setting in a place, at each scale that there is."""
-    worlds = {"tiny": _tiny(place), "small": _small(place), "paper": _paper(place)}
+def scales(row: str, world: MeansWorld) -> dict[str, Setting]:
+    """A method's setting in a world, at each scale that there is."""
+    plain = {"tiny": _tiny(world), "small": _small(world), "paper": _paper(world)}
     weights = {
         "tiny": _TINY_LAMBDA,
-        "small": _SMALL_LAMBDA.get(_small_set(place), 0.0),
-        "paper": _LAMBDA.get(place.dataset, 0.0),
+        "small": _SMALL_LAMBDA.get(_small_set(world), 0.0),
+        "paper": _LAMBDA.get(world.dataset, 0.0),
     }
     made = {
-        s: joined(world, _method(row, place, s, weights[s]))
-        for s, world in worlds.items()
-        if world
+        s: joined(w, _method(row, world, s, weights[s])) for s, w in plain.items() if w
     }
     return settings(**made)
 
 
-_AS_THEIRS = "as in the authors' code, where it is FedAvg in effect"
 _STAND_INS = {
     "CIFAR-10": "letters in place of photographs, a small network",
     "MNIST": "6,000 images of MNIST, an MLP with 100 features",
 }
 
 
-def _notes(row: str, place: Place, made: Mapping[str, Setting]) -> dict[str, str]:
+def _notes(row: str, world: MeansWorld, made: Mapping[str, Setting]) -> dict[str, str]:
     """What stands in at the small scale, and lambda where it is not the paper's."""
     notes: dict[str, str] = {}
-    if place.dataset == "FEMNIST" and row.startswith("rFedAvg"):
+    if world.dataset == "FEMNIST" and row.startswith("rFedAvg"):
         notes["paper"] = "nobody says which λ: MNIST's"
     if "small" in made:
         lam = made["small"].options.get("lam")
-        says = [_STAND_INS[_small_set(place)], "" if lam is None else f"λ = {lam:g}"]
+        says = [_STAND_INS[_small_set(world)], "" if lam is None else f"λ = {lam:g}"]
         clients, few = made["small"].scenario["clients"], made["small"].participants
         says.append(
             f"{few} of {clients} clients a round" if few else f"{clients} clients"
@@ -170,41 +164,11 @@ def _notes(row: str, place: Place, made: Mapping[str, Setting]) -> dict[str, str
     return notes
 
 
-def cell(
-    name: str,
-    row: str,
-    column: str,
-    place: Place,
-    value: float | None = None,
-    *,
-    where: str,
-    metric: str = "mean-5",
-    reading: str = "",
-    notes: Mapping[str, str] | None = None,
-    **more,
-) -> Cell:
-    """A cell of a method in a place, with what is to be said about it."""
-    made = scales(row, place)
+def cell(row: str, world: MeansWorld) -> Plain:
+    """What is run of a method in a world, and what is to be said about it."""
+    made = scales(row, world)
     lacks = "" if "small" in made else _NO_SMALL
-    if place.dataset == "Sent140":
+    if world.dataset == "Sent140":
         lacks = NO_GLOVE
-    says = filter(None, (reading, _AS_THEIRS if row == "Scaffold" else ""))
-    return Cell(
-        "rfedavg",
-        name,
-        row,
-        column,
-        made,
-        value,
-        metric=metric,
-        where=where,
-        reading="; ".join(says),
-        lacks=lacks,
-        notes=noted(made, _notes(row, place, made), notes or {}),
-        **more,
-    )
-
-
-def table(name: str, title: str, cells: Iterable[Cell]) -> Table:
-    """A table or figure of the paper."""
-    return Table("rfedavg", name, title, tuple(cells))
+    notes = noted(made, _notes(row, world, made))
+    return {"settings": made, "lacks": lacks, "notes": notes}
