@@ -8,6 +8,7 @@ import pandas as pd
 
 from fedlab_book.bench import Comparison, pm, verdict
 from fedlab_book.chapters.shrinking.gains import DECAY, FIXED, GWS, PLACES, Paper
+from fedlab_book.quoted import fedlaw as quoted
 
 FEWER = "GWS gains more with one epoch than with five (there in as many rounds)"
 
@@ -33,10 +34,10 @@ class Beside:
         }
 
 
-def printed(path: str) -> dict[tuple[str, str], dict[str, list[float]]]:
+def printed() -> dict[tuple[str, str], dict[str, list[float]]]:
     """The paper's gains, as (part, split) -> arm -> one a network."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    frame = pd.read_csv(path)
+    frame = quoted.chapter()
     gains = (frame.with_ - frame.without).round(6).tolist()
     names = frame[["part", "split", "arm"]].to_numpy().tolist()
     for (part, split, arm), gain in zip(names, gains, strict=True):
