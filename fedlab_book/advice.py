@@ -1,4 +1,4 @@
-"""Which method for which clients: recommendations from the common field of chapter 8.
+"""Recommendations of a method for clients, from the common field of chapter 8.
 
 A recommendation is made by half of the seeds and told by the other half, so that the
 number it comes with is not too good by having been chosen. Of methods that are as good
@@ -47,7 +47,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use for some clients, what it brings and costs, and where it fails.
+    """A method for some clients, what it brings and costs, and where it fails.
 
     `arm` is FedAvg if no other is clearly ahead; `best` is the one that came closest.
     """
@@ -66,7 +66,7 @@ class Advice:
 
 
 def allowed(arms: Sequence[str], goal: str, labelled: bool) -> list[str]:
-    """Those of the arms that give what is wanted, and need no more than there is."""
+    """Arms that give what is wanted, and need no more than there is."""
     out = () if labelled else SERVER
     out += PERSONAL if goal == ALL else ()
     return [a for a in arms if a not in out and a != BASE]

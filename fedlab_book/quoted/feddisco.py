@@ -51,7 +51,7 @@ def gains() -> pd.DataFrame:
 
 
 def chapter() -> pd.DataFrame:
-    """What chapter 3 shows: a part a figure, with two numbers or five steps."""
+    """Numbers of chapter 3: a part a figure, with two numbers or five steps."""
     rows = []
 
     def add(part: str, item: str, where: str, pair=(), **more) -> None:

@@ -25,7 +25,7 @@ def _fixed(table: str, world: str, factor: str) -> tuple[float, float]:
 
 
 def figures() -> pd.DataFrame:
-    """What the page of figures shows, with factors beside."""
+    """Numbers of the page of figures, with factors beside."""
     rows = []
     for setting, world in (("IID", "IID"), ("α = 1", "α=1")):
         for table, change, epochs, said in (
@@ -50,7 +50,7 @@ def figures() -> pd.DataFrame:
 
 
 def chapter() -> pd.DataFrame:
-    """What chapter 4 sets beside its own runs."""
+    """Numbers that chapter 4 sets beside its own runs."""
     rows = []
 
     def add(part: str, arm: str, split: str, where: str, pair) -> None:

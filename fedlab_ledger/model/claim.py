@@ -15,7 +15,7 @@ _LETTERS = {"α": "alpha", "β": "beta", "γ": "gamma", "λ": "lambda", "ρ": "r
 @checked
 @dataclass(frozen=True)
 class Claim:
-    """That `cell` is above `beside` (sign 1), below it (-1), or as high (0).
+    """A claim that `cell` is above `beside` (sign 1), below it (-1), or as high (0).
 
     The gain is the difference of the cells' numbers in the paper; `said` is the gain
     where the paper gives that and not the numbers. Without either, only the sign is

@@ -56,13 +56,13 @@ def dataset(s: Setting) -> str:
 
 
 def data(s: Setting) -> str:
-    """What was learnt: "letters", "6,000 of Fashion-MNIST"."""
+    """Data that were learnt: "letters", "6,000 of Fashion-MNIST"."""
     name = dataset(s)
     return name if s.sample is None else f"{s.sample:,} of {name}"
 
 
 def network(s: Setting) -> str:
-    """What learnt it: "MLP 64-64", "ResNet-20"."""
+    """Network that learnt it: "MLP 64-64", "ResNet-20"."""
     if s.model == "mlp":
         hidden = s.network.get("hidden", (128, 128))
         return f"MLP {'-'.join(map(str, hidden))}"
@@ -79,7 +79,7 @@ def methods(s: Setting) -> list[str]:
 
 
 def clients(s: Setting) -> str:
-    """Who took part: "10 clients", "10 of 60 clients a round"."""
+    """Clients that took part: "10 clients", "10 of 60 clients a round"."""
     n = how_many(s.scenario)
     many = "clients as the data bring them" if n is None else f"{n} clients"
     return many if s.participants is None else f"{s.participants} of {many} a round"
@@ -151,7 +151,7 @@ def constants(s: Setting) -> dict[str, str]:
 
 
 def _told(value: Any) -> list[str]:
-    """What a mapping holds as "name value", or a value alone."""
+    """Texts "name value" of a mapping, or a value alone."""
     if not isinstance(value, Mapping):
         return [_short(value)]
     return [f"{name} {_short(v)}" for name, v in value.items()]

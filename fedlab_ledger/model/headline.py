@@ -34,12 +34,12 @@ class Headline:
 
     @property
     def name(self) -> str:
-        """Where the paper has them: Table 1 and Table 2."""
+        """Names of the tables that have them: Table 1 and Table 2."""
         places = (c.where.split(";")[0].split(",")[0] for c in self.cells)
         return " and ".join(dict.fromkeys(places))
 
     def claims(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Those of a paper's claims that compare two of these cells, each pair once."""
+        """A paper's claims that compare two of these cells, each pair once."""
         mine = {c.key(SCALE) for c in self.cells}
         kept: dict[tuple, Claim] = {}
         for claim in claims:

@@ -1,4 +1,4 @@
-"""What our numbers say about a paper's: the rule of all verdicts, in one place.
+"""Verdicts of our numbers on a paper's: the rule of all of them, in one place.
 
 A claim says that one setting does better than another, worse, or as well. Each seed
 plays both; what is judged is the mean of the seeds' differences with its 95 % t
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def counting(scale: str, found: Mapping[int, object]) -> list[int]:
-    """Which of the seeds that were played count, at that scale."""
+    """Seeds that count, of those that were played at that scale."""
     return [seed for seed in sorted(found) if scale == "paper" or seed < 8]
 
 
@@ -94,7 +94,7 @@ def judge_gain(
     sign: Sign | None = None,
     own_scale: bool = True,
 ) -> Verdict:
-    """What the seeds that played both A and B say of the paper's A - B.
+    """Verdict of the seeds that played both A and B on the paper's A - B.
 
     `sign` is what is claimed, if not that of the paper's number; `own_scale` is whether
     this is the paper's own data, network and length.
@@ -160,7 +160,7 @@ def judge(
     *,
     own_scale: bool = True,
 ) -> Verdict:
-    """What numbers of ours say about the paper's number."""
+    """Verdict of numbers of ours on the paper's number."""
     x = _numbers(values)
     if not values:
         return Verdict(NONE, "not run yet")

@@ -1,4 +1,4 @@
-"""Where a paper and its published code differ: each difference, switched on and off.
+"""Differences of a paper and its published code, each switched on and off.
 
 A difference is a pair of readings on the built-in letters that differ in nothing else:
 as the paper states it, and as the code does it. Both play the same seeds, with the same
@@ -54,7 +54,7 @@ def method(name: str, **options) -> Plain:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is stated, what is done instead, and our switch between the two.
+    """A statement of a paper, what its code does instead, and our switch.
 
     `stated` and `done` are to be run; `why` says why there is nothing to run.
     """

@@ -1,4 +1,4 @@
-"""What did not come out, and what was changed to look for it: three claims a paper.
+"""Searches for what did not come out, three claims a paper, and what was changed.
 
 They are, among the claims that did not come out, those whose gain fell shortest of
 the paper's, no two for one reason: where several methods fail alike, FedAvg's stands

@@ -64,7 +64,7 @@ class Sheet:
         return list(dict.fromkeys(c.column for c in self.cells))
 
     def at(self, row: str, column: str) -> Printed:
-        """What is printed in that place."""
+        """The number, its spread and fields in that place."""
         found = {(c.row, c.column): c for c in self.cells}
         for name, some in ((row, self.rows), (column, self.columns)):
             there = ", ".join(some)

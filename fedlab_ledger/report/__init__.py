@@ -1,1 +1,1 @@
-"""What the book's pages say of the ledger: answers, headlines, gaps."""
+"""Sentences of the book's pages on the ledger: answers, headlines, gaps."""

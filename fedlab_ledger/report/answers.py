@@ -1,4 +1,4 @@
-"""What was found of each paper's main claim, in sentences that the verdicts make.
+"""Findings on each paper's main claim, in sentences that the verdicts make.
 
 A paper has one main claim, "with our method you end higher", and tables that repeat it
 in many settings: claims whose role is "main". `answers` gathers those that were run:
@@ -44,7 +44,7 @@ class Effect:
 
     @property
     def scale(self) -> float:
-        """What one unit of the claim is in points."""
+        """Points that one unit of the claim is."""
         return {"%": 1.0, "share": 100.0}[self.judged.claim.cell.unit]
 
     @property
@@ -103,7 +103,7 @@ _NAMED = ("comparison", "comparisons")
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found of a paper's main claim; `effects` in the order of the paper.
+    """Findings on a paper's main claim; `effects` in the order of the paper.
 
     These are of the method beside the same training without it. `others` are beside
     other methods, `fields` those of the common field, by who plays: the method, then
@@ -128,13 +128,13 @@ class Answer:
 
     @property
     def best(self) -> Effect | None:
-        """Where the method is furthest ahead, by the near end of the interval."""
+        """Effect furthest ahead, by the near end of the interval."""
         found = [e for e in self.effects if e.ahead]
         return max(found, key=lambda e: e.mean - e.half, default=None)
 
     @property
     def worst(self) -> Effect | None:
-        """Where it is furthest behind, by the near end of the interval."""
+        """Effect furthest behind, by the near end of the interval."""
         found = [e for e in self.effects if e.behind]
         return min(found, key=lambda e: e.mean + e.half, default=None)
 
@@ -159,7 +159,7 @@ class Answer:
 
     @property
     def own_scale(self) -> str:
-        """What the runs at the paper's own scale say; nothing if there are none."""
+        """Sentence on the runs at the paper's own scale, or that there are none."""
         own = [e for e in self.effects if not e.judged.stand_in]
         if not own:
             return "None of them is at the paper's own scale."
@@ -179,7 +179,7 @@ class Answer:
 
     @property
     def again(self) -> str:
-        """What came of looking for comparisons that did not come out."""
+        """Sentence on the searches for comparisons that did not come out."""
         if not self.tries.n:
             return ""
         said = self.tries.said("try", "tries")
@@ -187,7 +187,7 @@ class Answer:
 
 
 def stance(count: Count) -> str:
-    """What so many comparisons say: more than chance would give, or not.
+    """Sentence on so many comparisons: more than chance would give, or not.
 
     Without any effect, each has a chance of `CHANCE` to come out ahead, and the same
     to come out behind. A side counts if that many would be seen once in a hundred.
@@ -239,7 +239,7 @@ def _answer(question: Question, book: Book) -> Answer:
 
 
 def effects_of(rows: Iterable[Judged]) -> tuple[Effect, ...]:
-    """What these claims came to, each experiment once."""
+    """Effects of these claims, each experiment once."""
     return tuple(Effect(j) for j in different(j for j in rows if _counts(j)))
 
 

@@ -48,7 +48,7 @@ class Book:
 
     @property
     def papers(self) -> list[str]:
-        """Those that have tables, in the order of the chapters."""
+        """Papers that have tables, in the order of the chapters."""
         there = {t.paper for t in self.tables.values()}
         return [p for p in NAMES if p in there]
 
@@ -65,11 +65,11 @@ class Book:
         return self._kept[table.path]
 
     def lines(self, s: Shown) -> list[Line]:
-        """What was measured of a cell at the scale that it is shown at."""
+        """Lines that were measured of a cell at the scale that it is shown at."""
         return lines_of(s.cell, s.scale, self.found)
 
     def measured(self, table: Table) -> list[Shown]:
-        """Those of a table's cells that were run; smoke tests do not count."""
+        """A table's cells that were run; smoke tests do not count."""
         return [s for s in self.cells(table) if s.status != NOT_RUN]
 
     def done(self, tables: Sequence[Table]) -> dict[str, tuple[int, int]]:

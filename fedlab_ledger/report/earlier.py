@@ -1,4 +1,4 @@
-"""What the verdicts were before the rule of `verdict`, so that both can be counted.
+"""Verdicts as they were before the rule of `verdict`, so that both can be counted.
 
 A claim was read as holding if its difference had the claimed sign in every seed, or its
 interval lay on that side of zero; with three seeds or more it was read as failed

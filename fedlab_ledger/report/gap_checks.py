@@ -1,4 +1,4 @@
-"""Where a number of ours is off by more than is allowed: what was checked for it.
+"""Checks of our numbers that are off by more than is allowed.
 
 All of it is made of what is stored: the number read off the same curves in another way,
 and the searches whose `checks` name it, at its own scale or at another. What nobody ran
@@ -35,7 +35,7 @@ _SAME_ROUND = {"acc": "last"}
 
 @dataclass(frozen=True)
 class Choice:
-    """What every such setting chooses: where it stands, and what it is in words."""
+    """A choice of every such setting: where it stands, and in words."""
 
     name: str
     group: str  # "local", or nothing where it is the setting's own
@@ -44,7 +44,7 @@ class Choice:
     usual: str  # where it has not
 
     def of(self, setting: Mapping[str, Any]) -> Any:
-        """What a setting, or a change of one, has there; None without it."""
+        """Value that a setting, or a change of one, has there; None without it."""
         return (setting.get(self.group, {}) if self.group else setting).get(self.option)
 
 
@@ -100,14 +100,14 @@ class Checked:
 
     @property
     def told(self) -> list[Other]:
-        """What brings the number within the tolerance."""
+        """Ways that bring the number within the tolerance."""
         return [other for other in (*self.reported, *self.changed) if other.fits]
 
 
 def checked_of(
     quotes: Iterable[Quoted], gaps: Sequence[Gap], found: Found
 ) -> list[Checked]:
-    """What was checked for each of these cells that is off by more than allowed."""
+    """Checks of each of these cells that is off by more than allowed."""
     return [_checked(q, gaps, found) for q in quotes if q.off is not None]
 
 

@@ -36,17 +36,17 @@ class Quoted:
 
     @property
     def seeds(self) -> dict[int, float | None]:
-        """What each seed came to; None where it has no number."""
+        """Number of each seed; None where it has none."""
         return {seed: line["value"] for seed, line in self.lines.items()}
 
     @property
     def seconds(self) -> float | None:
-        """What a seed was tried to take, if nothing is there."""
+        """Time that a seed was tried to take, if nothing is there."""
         return None if self.tried is None else self.tried["seconds"]
 
     @property
     def cost(self) -> str:
-        """What a seed takes, in words; nothing if that was not tried."""
+        """Time of a seed in words; nothing if that was not tried."""
         if self.tried is None:
             return ""
         return f"about {took(self.tried['seconds'])} a seed on {machine(self.tried)}"
@@ -76,7 +76,7 @@ def quoted(
 
 
 def played(quotes: Sequence[Quoted]) -> list[Quoted]:
-    """Those of which at least one seed was run."""
+    """Quotes of which at least one seed was run."""
     return [q for q in quotes if q.lines]
 
 
@@ -89,7 +89,7 @@ def machine(line: Mapping[str, Any]) -> str:
 
 
 def read_costs(ledger: Path) -> Tried:
-    """What runs were tried to cost, the last try of each; nothing without the file."""
+    """Costs that were tried, the last try of each run; none without the file."""
     path = ledger.parent / COSTS
     if not path.is_file():
         return {}

@@ -58,7 +58,7 @@ def test_a_try_can_be_built():
 
 @pytest.mark.parametrize("gap", EVERY, ids=lambda gap: gap.name)
 def test_a_search_checks_the_headlines_numbers_that_it_speaks_of(gap: Gap):
-    """Those with a side's setting; at the scale of the search, the one it changes."""
+    """Cells with a side's setting; at the scale of the search, the one it changes."""
     sides = [s for s in gap.claim.sides if SCALE in s.settings]
     if gap.scale == SCALE:
         changed = any(t.both or t.mine for t in gap.tries)

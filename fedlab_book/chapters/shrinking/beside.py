@@ -46,7 +46,7 @@ def printed() -> dict[tuple[str, str], dict[str, list[float]]]:
 
 
 def claims(found: Comparison, quick: Comparison, paper: Paper) -> pd.DataFrame:
-    """Those that chapter 4 ends with; `found` and `quick` are its own runs."""
+    """Claims that chapter 4 ends with; `found` and `quick` are its own runs."""
     why, hurt = paper["why", "alike"], paper["hand", "uneven"][FIXED]
     costs, alone = (found.gain(arm, where="uneven") for arm in (FIXED, GWS))
     lost = sum(v < 0 for v in hurt)
@@ -79,7 +79,7 @@ def claims(found: Comparison, quick: Comparison, paper: Paper) -> pd.DataFrame:
 
 
 def _of_factors(found: Comparison, quick: Comparison, paper: Paper) -> list[Beside]:
-    """What is claimed of the learned factor: all in hundredths."""
+    """Claims on the learned factor: all in hundredths."""
     end = {w: 100 * found.ends(GWS, w, "gamma") for w in PLACES}
     brief = 100 * quick.ends(GWS, "alike", "gamma")
     farther = brief - end["alike"][: len(brief)]  # the first seeds of as many

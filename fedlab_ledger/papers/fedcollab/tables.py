@@ -171,7 +171,7 @@ def _noted(shift: str, made: Mapping[str, Setting]) -> Plain:
 
 
 def run(p: Printed) -> Plain:
-    """What is run for a number, and what is to be said of it."""
+    """Settings of a number's runs, and what is to be said of it."""
     if "lacks" in p.fields:
         return {}
     if p.table == "figure1":

@@ -20,7 +20,7 @@ from fedlab_ledger.papers.fedcollab.worlds import TRIED
 
 
 def best(found: Found, shift: str, scale: str) -> float | None:
-    """What is to be chosen of `TRIED`; None as long as a run is missing."""
+    """Value of `TRIED` to choose; None as long as a run is missing."""
     means = {}
     for times in TRIED:
         cell = TABLE.at(row(times), shift)

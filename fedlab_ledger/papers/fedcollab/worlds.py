@@ -46,7 +46,7 @@ _WHY = {
 
 
 def _quantity(large_to_small: float) -> list[float]:
-    """What large and small clients keep."""
+    """Shares of their samples that large and small clients keep."""
     return [1.0, round(math.exp(large_to_small), 6)]
 
 
@@ -111,7 +111,7 @@ def chosen(shift: str, scale: str) -> Plain:
 
 
 def method(row: str, shift: str, scale: str) -> Plain:
-    """What a row of Table 1 trains with."""
+    """Method that a row of Table 1 trains with."""
     if row == "Local":
         return {"method": "local"}
     if row == FIXED:
@@ -144,7 +144,7 @@ def scales(
 
 
 def stand_in(shift: str) -> dict[str, str]:
-    """What is trained at the small scale in place of the paper's images."""
+    """Notes on the small scale's stand-in for the paper's images."""
     what = {LABEL: "12 clients with letters", FEATURE: "12 clients with turned letters"}
     return {"small": f"{what[shift]}, a small network"} if shift in what else {}
 

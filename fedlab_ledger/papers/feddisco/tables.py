@@ -160,7 +160,7 @@ def _writers(p: Printed) -> Plain:
 
 
 def run(p: Printed) -> Plain:
-    """What is run for a number, and what is to be said of it."""
+    """Settings of a number's runs, and what is to be said of it."""
     if "lacks" in p.fields:
         return {}
     if p.table == "figure2":

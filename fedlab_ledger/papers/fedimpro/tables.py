@@ -93,7 +93,7 @@ def _writers(row: str) -> dict[str, Setting]:
 
 
 def _made(p: Printed) -> dict[str, Setting]:
-    """What is run at each scale that a place may have."""
+    """Settings of a number at each scale that it may have."""
     if p.table in ("figure3", "figure9"):  # of FedAvg's layers
         return scales("FedAvg", ImproWorld(p.column))
     if p.table == "figure8":
@@ -132,7 +132,7 @@ def _says(p: Printed) -> Plain:
 
 
 def run(p: Printed) -> Plain:
-    """What is run for a number, and what is to be said of it."""
+    """Settings of a number's runs, and what is to be said of it."""
     made, lacks = _made(p), _LACKS.get(p.table, "")
     long = p.table == "figure8" and p.row == "FedAvg"
     if lacks or long:

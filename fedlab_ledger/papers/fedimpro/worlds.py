@@ -41,7 +41,7 @@ class ImproWorld:
 
 @dataclass(frozen=True)
 class Change:
-    """What an experiment changes of a method: at every scale, and at single ones."""
+    """Changes of a method in an experiment: at every scale, and at single ones."""
 
     always: Plain
     tiny: Plain
@@ -154,7 +154,7 @@ def scales(
 
 
 def night(arm: str, world: ImproWorld) -> dict[str, Setting]:
-    """What a night allows of the paper's own setting; of most places nothing."""
+    """Settings that a night allows of the paper's own; in most worlds none."""
     if arm not in ("FedAvg", "FedImpro") or world != ImproWorld("CIFAR-10"):
         return {}
     ours = _ramp(NIGHT) if arm == "FedImpro" else {}

@@ -163,7 +163,7 @@ def _shrunk(p: Printed) -> Plain:
 
 
 def run(p: Printed) -> Plain:
-    """What is run for a number, and what is to be said of it."""
+    """Settings of a number's runs, and what is to be said of it."""
     if "lacks" in p.fields:
         return {}
     if p.table in ("table1", "table9"):

@@ -95,7 +95,7 @@ class LawWorld:
 
     @property
     def stand_in(self) -> str:
-        """What is trained at the small scale, if anything."""
+        """Data set of the small scale; nothing without one."""
         if self.data == "FMNIST":
             return "FMNIST" if self.network == "MLP" else ""
         usual = self.data == "CIFAR-10" and self.network == "SimpleCNN"
@@ -124,7 +124,7 @@ def _server(world: LawWorld, per_class: int) -> Plain:
 
 
 def _clients(world: LawWorld, clients: int) -> Plain:
-    """Who takes part, how rare classes are, how much weights decay."""
+    """Options for who takes part, how rare classes are, how much weights decay."""
     more: Plain = {}
     if world.share is not None:
         more["participants"] = max(1, round(world.share * clients))
@@ -215,7 +215,7 @@ def shrunk(gamma: float) -> Plain:
 
 
 def _stand_in(made: Mapping[str, Setting]) -> dict[str, str]:
-    """What is trained at the small scale in place of what the paper trains."""
+    """Notes on the small scale's stand-in for what the paper trains."""
     small = made.get("small")
     if small is None:
         return {}
@@ -232,7 +232,7 @@ def _stand_in(made: Mapping[str, Setting]) -> dict[str, str]:
 def cell(
     world: LawWorld, how: Plain | str, also: Plain, notes: Mapping[str, str]
 ) -> Plain:
-    """What is run in a world: `how` is a method's name, or the same at every scale."""
+    """Settings and notes in a world; `how` names a method, or is it at every scale."""
     parts = {}
     for scale in ("tiny", "small", "paper"):
         found = methods(world, scale)[how] if isinstance(how, str) else how

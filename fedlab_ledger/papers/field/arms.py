@@ -1,4 +1,4 @@
-"""Who plays: every method, its controls, and combinations; with which constants.
+"""Arms of the field: every method, its controls, and combinations; their constants.
 
 Each method has one constant that is chosen for a field, of the same number of values:
 a quarter of the usual one, the usual one, and four times as much. What stands in

@@ -20,12 +20,12 @@ SEEDS = (900, 901, 902)  # chosen by these; reported are others
 
 
 def row(method: str, times: float) -> str:
-    """What a method with such a constant is called."""
+    """Name of the row of a method with such a constant."""
     return f"{method}, {TUNED[method][0]} = {constant(method, times):g}"
 
 
 def column(field: str, judged: str) -> str:
-    """What a judgement on a field is called."""
+    """Name of the column of a judgement on a field."""
     return f"{field}, {judged.replace('_', ' ')}"
 
 
@@ -57,7 +57,7 @@ def tried(found: Found, method: str, field: str, judged: str) -> dict[float, flo
 
 
 def best(found: Found, method: str, field: str, judged: str) -> float | None:
-    """What is to be chosen of `TRIED`; None as long as a run is missing."""
+    """Value of `TRIED` to choose; None as long as a run is missing."""
     means = tried(found, method, field, judged)
     if not means:
         return None

@@ -85,7 +85,7 @@ _ENVELOPE = 760.0  # bytes that the authors' format adds to every vector
 
 
 def run(p: Printed) -> Plain:
-    """What is run for a number, and what is to be said of it."""
+    """Settings of a number's runs, and what is to be said of it."""
     if "lacks" in p.fields:
         return {}
     world = _WORLDS[p.table][p.column]

@@ -149,7 +149,7 @@ _STAND_INS = {
 
 
 def _notes(row: str, world: MeansWorld, made: Mapping[str, Setting]) -> dict[str, str]:
-    """What stands in at the small scale, and lambda where it is not the paper's."""
+    """Notes on the small scale's stand-in, and lambda where it is not the paper's."""
     notes: dict[str, str] = {}
     if world.dataset == "FEMNIST" and row.startswith("rFedAvg"):
         notes["paper"] = "nobody says which λ: MNIST's"
@@ -165,7 +165,7 @@ def _notes(row: str, world: MeansWorld, made: Mapping[str, Setting]) -> dict[str
 
 
 def cell(row: str, world: MeansWorld) -> Plain:
-    """What is run of a method in a world, and what is to be said about it."""
+    """Settings and notes of a method in a world, and why a scale lacks."""
     made = scales(row, world)
     lacks = "" if "small" in made else _NO_SMALL
     if world.dataset == "Sent140":
