@@ -1,4 +1,4 @@
-"""What the papers measure to explain a result: bounds, curvature, drift, fairness.
+"""Measures by which the papers explain a result: bounds, curvature, drift, fairness.
 
 Everything takes a stacked tree of states where it can, so that one call judges the
 models of many clients, rounds or settings. No round of a federation needs any of it.

@@ -30,7 +30,7 @@ PerClient = Annotated[np.ndarray, Axes("clients", "number", Within(0))]
 @checked
 @dataclass(frozen=True)
 class Constants:
-    """What Theorem 4.5 is about; as given, A = 0.1. Paper: FedDisco Thm. 4.5."""
+    """Constants of Theorem 4.5; by default, A = 0.1. Paper: FedDisco Thm. 4.5."""
 
     tau: Count = 10
     eta: Positive = 1800**-0.5
@@ -47,7 +47,7 @@ class Constants:
 
     @property
     def drift(self) -> float:
-        """A: how far a client may get in a round. Nothing drifts in a single step."""
+        """A, the bound on a client's drift in a round: 0 for a single step."""
         return 2 * self.tau * (self.tau - 1) * (self.eta * self.smoothness) ** 2
 
 
@@ -73,14 +73,14 @@ class Problem:
 
     @property
     def pull(self) -> float:
-        """How strongly p is drawn towards n."""
+        """Strength of the pull of p towards n."""
         c = self.constants
         price = c.dissimilarity * self.d.mean() + self.lam
         return 2 * self.factor * (1 - c.drift) * price
 
     @property
     def noise(self) -> float:
-        """How strongly p is drawn towards equal weights."""
+        """Strength of the pull of p towards equal weights."""
         c = self.constants
         return 4 * (1 - c.drift) * c.smoothness * c.eta * c.sigma**2
 
@@ -102,7 +102,7 @@ def terms(problem: Problem, p: np.ndarray) -> np.ndarray:
 
 
 def bound(problem: Problem, p: np.ndarray) -> float:
-    """What the squared gradient norm comes below; infinite where T_0 is not positive.
+    """Bound on the squared gradient norm; infinite where T_0 is not positive.
 
     Paper: FedDisco Thm. 4.5.
     """
@@ -126,7 +126,7 @@ def surrogate_gradient(problem: Problem, p: np.ndarray) -> np.ndarray:
 @checked
 @dataclass(frozen=True, eq=False)
 class Stationary:
-    """Where J is least: p is proportional to n - a d + b where no weight is zero."""
+    """Minimiser of J: p is proportional to n - a d + b where no weight is zero."""
 
     p: np.ndarray
     a: float

@@ -1,4 +1,4 @@
-"""How sharply the loss bends: the largest eigenvalues of its Hessian.
+"""Sharpness of the loss: the largest eigenvalues of its Hessian.
 
 Only products of the Hessian with a vector are formed. The loss is the mean
 cross-entropy in evaluation mode, as a function of the parameters.

@@ -1,4 +1,4 @@
-"""How far the clients' models are apart after a round: in all, and layer by layer."""
+"""Distances between the clients' models after a round, in all and layer by layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal

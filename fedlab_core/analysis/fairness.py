@@ -1,4 +1,4 @@
-"""Who gains and who is left behind: numbers over clients, and over classes.
+"""Fairness in numbers: over clients, and over frequent and rare classes.
 
 Accuracies are fractions, one a client; in points (percent), differences are 100 times
 and variances 10,000 times as large.

@@ -1,4 +1,4 @@
-"""How far the clients' features are apart, judged by their means.
+"""Distances between the clients' features, judged by their means.
 
 delta_k is the mean feature vector of client k: (clients, width). With a linear kernel
 the maximum mean discrepancy of two clients is the distance of their deltas.

@@ -1,4 +1,4 @@
-"""How much work it is to turn one client's samples into another's, class by class."""
+"""Wasserstein distance between two clients' samples, class by class."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How much the clients' gradients differ, below and above the split of a network.
+"""Variance of the clients' gradients, below and above the split of a network.
 
 Low are the parameters of the features, high those of the head.
 """
@@ -41,7 +41,7 @@ class Variance:
 
     @property
     def total(self) -> float:
-        """That of the whole network."""
+        """Variance over the whole network."""
         return self.low + self.high
 
 

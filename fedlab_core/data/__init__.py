@@ -1,4 +1,4 @@
-"""What is learnt: `load(name)` gives samples and labels, wherever they are.
+"""Data sets: `load(name)` gives samples and labels, wherever they are.
 
 The built-in tasks (`letters`, `digits`) need no file. The others are looked for as
 `ROOT/NAME.npz`, and otherwise made once: by torchvision, or from the published archives
@@ -31,7 +31,7 @@ NAMES = (*_BUILT_IN, *_SOURCES)
 
 @checked
 def data_root(root: str | os.PathLike | None = None) -> Path:
-    """Where data files live: the argument, else FEDLAB_DATA, else the user's cache."""
+    """Folder of data files: the argument, else FEDLAB_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(root or os.environ.get("FEDLAB_DATA") or cache / "fedlab")
 

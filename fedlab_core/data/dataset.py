@@ -1,4 +1,4 @@
-"""A data set in memory: what is learnt, and whose it is where that is known."""
+"""A data set in memory: samples, labels, and their owners where those are known."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

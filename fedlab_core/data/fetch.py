@@ -32,7 +32,7 @@ LIMIT = 2**32  # bytes of an archive whose size nobody wrote down
 
 @dataclass(frozen=True)
 class Archive:
-    """A published file: where it is, and how to know it; no address means by hand."""
+    """A published file: addresses, size, checksums; no address means by hand."""
 
     file: str
     urls: tuple[str, ...] = ()

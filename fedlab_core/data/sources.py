@@ -1,4 +1,4 @@
-"""Where every data set comes from, how it is known, and how it is normalised.
+"""Sources of the data sets: archives, checksums, and the numbers that normalise them.
 
 Checksums are the publishers' own (CIFAR, HAM10000), or those that others wrote down
 for the same file (CINIC-10, Federated EMNIST, Sentiment140, AG News). UCI publishes
@@ -23,7 +23,7 @@ from fedlab_core.data.fetch import Archive
 
 @dataclass(frozen=True)
 class Source:
-    """How a set gets here, and what its file holds.
+    """Origin of a data set, and the kind of samples in its file.
 
     It is made by torchvision, or by `convert` from archives. `by_hand` says why a
     person has to fetch those.

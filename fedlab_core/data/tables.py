@@ -60,7 +60,7 @@ def sent140(paths: Paths, scratch: Path) -> Arrays:
 
 
 def tenth(owners: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Marks a random tenth of every owner's samples, rounded down."""
+    """Mask of a random tenth of every owner's samples, rounded down."""
     rng = np.random.default_rng(seed)
     order = np.lexsort((rng.random(len(owners)), owners))
     held = np.bincount(owners)

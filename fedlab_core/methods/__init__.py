@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def proof(self) -> str:
-        """Where the test is."""
+        """Path of the test."""
         return f"tests/methods/test_{self.tested}.py"
 
     def __call__(self, *arguments, **options) -> Method:
@@ -80,7 +80,7 @@ METHODS: dict[str, Entry] = {
 
 @checked
 def named_rule(rule: Rule) -> str:
-    """What a client minimises and how its steps are changed, in a word or two."""
+    """Short name of a client's rule: those of its loss, gradient and push."""
     hooks = (rule.loss, rule.gradient, rule.push)
     names = [getattr(h, "__name__", type(h).__name__) for h in hooks if h]
     return " + ".join(n.replace("_", "-").lower() for n in names)

@@ -1,4 +1,4 @@
-"""What methods that form groups share: distances of clients, k-means, moving them.
+"""Helpers of the methods that form groups: distances, k-means, moves.
 
 Users are `ifca`, `cfl`, `fesem` and `kmeans`. In all of them an absent client stays in
 its group. The `bytes` of a history count one model a round each way.
@@ -37,7 +37,7 @@ def trained_alone(
 ) -> Tree:
     """The models of clients that train alone from the same start, with a client axis.
 
-    Parameters only. What the distances above are computed of, without a federation.
+    Parameters only: input for the distances above, without a federation.
     """
     history = federate(world, local_only(training), rounds, seed, judge_every=rounds)
     return trained_only(world, history.states)

@@ -1,4 +1,4 @@
-"""How different two clients' data are: FedCollab's discriminators, all pairs at once.
+"""Distances between clients' data: FedCollab's discriminators, all pairs at once.
 
 Each pair of clients trains a small network to tell whose sample it is looking at, an
 image's features with its label. How well it does, beyond guessing, is the distance. A
@@ -76,8 +76,8 @@ def distances(
 def halves(world: World, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
     """Each client's samples to train discriminators on, and the rest, to judge them by.
 
-    Everyone trains on as many, half of what the smallest client has (rounded down), in
-    which the labels are as frequent as in all that the client has.
+    Everyone trains on the same number, half of the smallest client's samples (rounded
+    down), with labels as frequent as among all samples of the client.
     """
     smallest = int(world.counts.sum(1).min())
     few = f"every client needs 2 samples or more, but one has {smallest}: its samples"
@@ -102,7 +102,7 @@ def _spread(order: Tensor, n: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """All pairs' discriminators before training, and what they look at."""
+    """All pairs' discriminators before training, and the samples they look at."""
 
     who: Tensor  # (pairs, 2) the two clients
     inputs: Tensor  # (samples, width) of all clients, one after another
@@ -115,7 +115,7 @@ class _Pairs:
 
     @property
     def width(self) -> int:
-        """How many numbers a network's change of its first layer has a unit."""
+        """Numbers per hidden unit in the change of a network's first layer."""
         return (self.inputs if self.span is None else self.span).shape[-1]
 
     def batch(self, pairs: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,7 +130,7 @@ class _Pairs:
         return (self.who == client).any(1).nonzero()[:, 0]
 
     def seen(self, client: int) -> Tensor:
-        """What a client judges its pairs' networks by: (pairs or 1, samples, width)."""
+        """Samples that a client judges networks by: (pairs or 1, samples, width)."""
         x = self.inputs[self.rest[client]][None]
         return x if self.span is None else x @ self.span[self.of(client)]
 
@@ -194,13 +194,13 @@ def first_discriminator(width: int, classes: int, hidden: int, seed: int = 0) ->
 
 
 def _logits(now: Tree, z: Tensor, first: Tensor) -> Tensor:
-    """What each pair's network says of its samples: (pairs, samples)."""
+    """Logits of each pair's network on its samples: (pairs, samples)."""
     h = torch.relu(torch.baddbmm(first, z, now["in"].mT))
     return (h @ now["out"][..., None])[..., 0] + now["shift"][:, None]
 
 
 def _gradient(now: Tree, z: Tensor, first: Tensor, target: Tensor) -> Tree:
-    """Of the cross-entropy, the mean of a pair's batch, half of it of either side."""
+    """Gradient of the cross-entropy, averaged over a pair's batch."""
     at = with_grad(now)
     said = _logits(at, z, first)
     whole = F.binary_cross_entropy_with_logits(
@@ -218,7 +218,7 @@ def _train(
     patience: int,
     seed: int,
 ) -> Tensor:
-    """The best acc_i + acc_j of each pair."""
+    """Train until nothing improves; the best acc_i + acc_j of each pair."""
     device, n = pairs.inputs.device, len(pairs.who)
     half = pairs.train.shape[1] // 2
     size = min(batch, half)
@@ -247,7 +247,7 @@ def _train(
 
 
 def _columns(alive: Tensor, half: int, size: int, seed: int, when: range) -> Tensor:
-    """Which of its 2 half samples each pair looks at: (rounds, pairs, 2 size)."""
+    """Columns of `_Pairs.train` in every mini-batch: (rounds, pairs, 2 size)."""
     if size == half:
         return torch.arange(2 * half).expand(len(when), len(alive), -1)
     axes = (torch.tensor(when), alive, torch.arange(2))

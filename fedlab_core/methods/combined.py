@@ -4,8 +4,8 @@
 
 is FedProx with FedDisco's weights, in FedCollab's coalitions. Every choice is named
 after a method that makes it (see `METHODS`), weights also by their own name (`WEIGHS`);
-what is not said is as with the rule. The command line and the ledger make their methods
-here, too.
+choices left out are those of the rule. The command line and the ledger make their
+methods here, too.
 """
 
 from collections.abc import Callable, Mapping

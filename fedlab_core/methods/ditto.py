@@ -11,7 +11,7 @@ Deviations from the paper:
 1. Alg. 1 is given the first v_k and does not say what they are: `begin="first"`, the
    default, takes w^0 for everyone. In FedCollab's code the v_k of a client that first
    takes part late is the group's model of that round: `begin="group"`.
-2. Who has not taken part yet is judged by the group's model.
+2. A client that has not taken part yet is judged by the group's model.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from torch import Tensor
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.methods.fedprox import apart
+from fedlab_core.methods.fedprox import squared_distance
 from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, subtree
 
@@ -38,9 +38,8 @@ class Tied:
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> Tensor:
         x = subtree(given.broadcast, "round")
-        return cross_entropy(net, params, batch, given) + self.lam / 2 * apart(
-            params, x
-        )
+        pull = self.lam / 2 * squared_distance(params, x)
+        return cross_entropy(net, params, batch, given) + pull
 
 
 @checked

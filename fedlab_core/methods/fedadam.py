@@ -48,8 +48,8 @@ class ServerAdam:
         return ServerState(model, nest("m", m) | nest("v", v))
 
 
-def still(model: Tree, view: ServerView) -> ServerState:
-    """m = v = 0."""
+def zero_moments(model: Tree, view: ServerView) -> ServerState:
+    """First server state: m = v = 0."""
     zero = {n: torch.zeros_like(model[n]) for n in sorted(view.parameters)}
     return ServerState(model, nest("m", zero) | nest("v", zero))
 
@@ -57,5 +57,5 @@ def still(model: Tree, view: ServerView) -> ServerState:
 @checked
 def fedadam(training: Training | None = None, lr: Positive = 0.01, **options) -> Method:
     """FedAvg with Adam on the server; `options` are those of `ServerAdam`."""
-    server = Server("adam", ServerAdam(lr, **options), still)
+    server = Server("adam", ServerAdam(lr, **options), zero_moments)
     return fedavg(training, name="FedAdam", server=server)

@@ -24,7 +24,7 @@ from fedlab_core.tree import Tree, weighted_sum
 
 
 def mean_and_move(now: Gathered) -> tuple[Tree, Tree]:
-    """The mean model, and how far its parameters are from where clients began."""
+    """The mean model, and the move of its parameters from where clients began."""
     mean, x = weighted_sum(now.models, now.weights), now.before.begin
     return mean, {n: mean[n] - x[n] for n in sorted(now.view.parameters)}
 
@@ -48,8 +48,8 @@ class Momentum:
         return ServerState(mean | {n: x[n] + self.lr * v[n] for n in v}, v)
 
 
-def still(model: Tree, view: ServerView) -> ServerState:
-    """What the server remembers of every parameter is 0."""
+def zero_memory(model: Tree, view: ServerView) -> ServerState:
+    """First server state: a memory of 0 for every parameter."""
     names = sorted(view.parameters)
     return ServerState(model, {n: torch.zeros_like(model[n]) for n in names})
 
@@ -62,5 +62,5 @@ def fedavgm(
     lr: Positive = 1.0,
 ) -> Method:
     """FedAvg with momentum on the server."""
-    server = Server("momentum", Momentum(beta, damped, lr), still)
+    server = Server("momentum", Momentum(beta, damped, lr), zero_memory)
     return fedavg(training, name="FedAvgM", server=server)

@@ -266,7 +266,7 @@ def _check(D: Matrix, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Collaboration:
-    """What FedCollab found in a world: to train with, and to look at."""
+    """Result of FedCollab in a world: groups to train in, solution, distances."""
 
     groups: Groups
     solution: Solution

@@ -33,7 +33,7 @@ from fedlab_core.tree import Tree, nest, subtree
 
 
 def no_drift(start: Tree, broadcast: Tree) -> Tree:
-    """No drift, and no move yet."""
+    """First client state: no drift, and no move yet."""
     zero = {n: torch.zeros_like(w) for n, w in start.items()}
     return nest("h", zero) | nest("move", zero)
 
@@ -41,7 +41,7 @@ def no_drift(start: Tree, broadcast: Tree) -> Tree:
 def add_drift(
     params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
 ) -> tuple[Tree, Tree]:
-    """h_i <- h_i + theta_i - w, and the move; sent is how it differs from the last."""
+    """h_i <- h_i + theta_i - w, and the move; sends how the move has changed."""
     h, last = subtree(given.state, "h"), subtree(given.state, "move")
     moved = {n: y - given.start[n] for n, y in params.items()}
     change = {n: (steps > 0) * (m - last[n]) for n, m in moved.items()}
@@ -75,14 +75,14 @@ class Drifting:
         return total
 
 
-def still(model: Tree, view: ServerView) -> ServerState:
-    """No drift, and no moves."""
+def zero_drift(model: Tree, view: ServerView) -> ServerState:
+    """First server state: no drift, and no moves."""
     zero = {n: torch.zeros_like(model[n]) for n in sorted(view.parameters)}
     return ServerState(model, zero, nest("g", zero))
 
 
 def corrected(now: Gathered) -> ServerState:
-    """As FedDyn's `recentred`, of drifts; it sends g besides.
+    """Server state as of FedDyn's `recentred`, on drifts; sends g besides.
 
     g is the mean of all clients' last moves, those of absent ones included.
     """
@@ -110,5 +110,5 @@ def feddc(
     )
     training = training or Training()
     training = replace(training, clip=training.clip or 10.0)
-    server = Server("corrected", corrected, still, sends=("g",), needs=("change",))
+    server = Server("corrected", corrected, zero_drift, sends=("g",), needs=("change",))
     return fedavg(training, Equal(), name="FedDC", server=server, rule=rule)

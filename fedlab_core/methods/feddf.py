@@ -34,7 +34,7 @@ def divergence(net: Net, params: Tree, batch: Batch, given: ClientInput) -> Tens
 
 
 def mean_logits(model: nn.Module, teachers: list[Tree], x: Tensor) -> Tensor:
-    """The mean of what the teachers say of every sample."""
+    """Mean of the teachers' logits: (samples, classes)."""
     net = Network(model)
     with torch.no_grad():
         each = [
@@ -45,7 +45,7 @@ def mean_logits(model: nn.Module, teachers: list[Tree], x: Tensor) -> Tensor:
 
 
 def taught(now: Gathered, student: Tree, teachers: list[Tree], fit: Fit) -> ServerState:
-    """The student after learning what the teachers say on the server's images."""
+    """The student after learning the teachers' outputs on the server's images."""
     x, _ = now.view.proxy_set("the server")
     wanted = mean_logits(now.view.model, teachers, x).softmax(-1)
     return fitted(now, student, divergence, x, wanted, fit)

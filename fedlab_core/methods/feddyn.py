@@ -33,8 +33,8 @@ from torch import Tensor
 from fedlab_core.arguments import Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.methods.fedavg import BySize, Equal, fedavg
-from fedlab_core.methods.fedavgm import still
-from fedlab_core.methods.fedprox import apart
+from fedlab_core.methods.fedavgm import zero_memory
+from fedlab_core.methods.fedprox import squared_distance
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
 from fedlab_core.tree import Tree, nest, subtree, weighted_sum
 
@@ -45,7 +45,7 @@ def inner(a: Tree, b: Tree) -> Tensor:
 
 
 def no_move(start: Tree, broadcast: Tree) -> Tree:
-    """Nothing has moved yet."""
+    """First client state: nothing has moved yet."""
     return nest("h", {n: torch.zeros_like(w) for n, w in start.items()})
 
 
@@ -89,7 +89,7 @@ class DynamicLaw:
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> Tensor:
         h = subtree(given.state, "h")
-        far = apart(params, given.start)
+        far = squared_distance(params, given.start)
         if not self.squared:
             far = (far + 1e-24).sqrt()  # of no distance, the gradient is then 0
         pull = self.mu * (inner(params, h) + far / 2)
@@ -99,8 +99,7 @@ class DynamicLaw:
 def recentred(now: Gathered) -> ServerState:
     """The mean is judged; clients begin from it plus the mean of all their moves.
 
-    The server's memory is the sum of all moves so far, of clients that are absent now
-    included.
+    The server's memory is the sum of all moves so far, absent clients included.
     """
     moved, mean = now.moves(), weighted_sum(now.models, now.weights)
     total = {n: h + moved[n].sum(0) for n, h in now.before.memory.items()}
@@ -139,12 +138,12 @@ def feddyn(
     training = training or Training()
     if form == "law":
         rule = Rule(DynamicLaw(alpha, squared), begin=no_move, finish=add_move)
-        server = Server("shifted", Shifted(alpha), still)
+        server = Server("shifted", Shifted(alpha), zero_memory)
         return fedavg(training, BySize(), name="FedDyn", server=server, rule=rule)
     told = ("clients", "share") if rescale else ()
     loss = Dynamic(alpha, rescale)
     rule = Rule(loss, begin=no_move, finish=add_move, needs=told)
     decay = training.weight_decay + alpha
     training = replace(training, weight_decay=decay, clip=training.clip or 10.0)
-    server = Server("recentred", recentred, still)
+    server = Server("recentred", recentred, zero_memory)
     return fedavg(training, Equal(), name="FedDyn", server=server, rule=rule)

@@ -40,14 +40,14 @@ from fedlab_core.tree import Tree, weighted_sum
 
 
 def statistics(start: Tree, broadcast: Tree) -> Tree:
-    """A round begins with the server's statistics."""
+    """First statistics of a round: the server's."""
     return {"mu": broadcast["mu"], "s": broadcast["s"]}
 
 
 def report(
     params: Tree, given: ClientInput, steps: Tensor, lr_sum: Tensor
 ) -> tuple[Tree, Tree]:
-    """The statistics are sent, and not kept."""
+    """Send the statistics, and keep none."""
     return {}, dict(given.state)
 
 

@@ -25,7 +25,7 @@ from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree
 
 
-def apart(params: Tree, other: Tree) -> Tensor:
+def squared_distance(params: Tree, other: Tree) -> Tensor:
     """Squared Euclidean distance of parameters from others of the same names."""
     gaps = [(w - other[n]).square().sum() for n, w in params.items()]
     return torch.stack(gaps).sum()
@@ -42,7 +42,7 @@ class Proximal:
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> Tensor:
-        pull = self.mu * apart(params, given.start)
+        pull = self.mu * squared_distance(params, given.start)
         return cross_entropy(net, params, batch, given) + pull / (2 if self.half else 1)
 
 

@@ -10,7 +10,7 @@ Algorithm: the assignment -> `ToNearest`; a centre -> the plain mean of its memb
 Deviations from the paper:
 1. The first centres are those of k-means on the models of the first round;
    `start="random"` draws models and groups, so that the draw decides.
-2. Who has not taken part yet stays where it began.
+2. A client that has not taken part yet stays where it began.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ Algorithm: Alg. 1 -> `Moreau`.
 
 Deviations from the paper:
 1. The server is the plain weighted average.
-2. Who has not taken part yet is judged by the group's model.
+2. A client that has not taken part yet is judged by the group's model.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from fedlab_core.arguments import Count, Positive, checked
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, cross_entropy
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
-from fedlab_core.methods.fedprox import apart
+from fedlab_core.methods.fedprox import squared_distance
 from fedlab_core.rounds import Method, Personal
 from fedlab_core.tree import Tree, nest
 
@@ -43,15 +43,15 @@ class Moreau:
         y = {n: w.detach() for n, w in params.items()}
 
         def envelope(theta: Tree) -> Tensor:
-            near = self.lam / 2 * apart(theta, y)
+            near = self.lam / 2 * squared_distance(theta, y)
             return cross_entropy(net, theta, batch, given) + near
 
         theta = follow(envelope, params, self.inner_lr, self.inner_steps)
-        return self.lam / 2 * apart(params, theta), nest("theta", theta)
+        return self.lam / 2 * squared_distance(params, theta), nest("theta", theta)
 
 
 def begin_theta(start: Tree, broadcast: Tree) -> Tree:
-    """theta is the model before it is anything else."""
+    """First client state: theta is the model."""
     return nest("theta", start)
 
 

@@ -1,4 +1,4 @@
-"""What a round or a method needs to measure: scores, label skew, agreement, intervals.
+"""Measures for rounds and methods: scores, label skew, agreement, intervals.
 
 Everything takes a stacked tree of states where it can, so that one call judges the
 models of many clients, rounds or settings. Accuracies are fractions in [0, 1].

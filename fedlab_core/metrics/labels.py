@@ -1,4 +1,4 @@
-"""How far labels are from balanced: of one client, and of a cohort.
+"""Label skew, of one client and of a cohort.
 
 Counts are samples per client and class: (clients, classes).
 """
@@ -26,7 +26,7 @@ def discrepancy(
     target: Annotated[Tensor, Axes("classes", "number", Within(0))] | None = None,
     metric: Metric = "kl",
 ) -> Tensor:
-    """How far each client's label distribution is from the target: (clients,).
+    """Distance of each client's label distribution from the target: (clients,).
 
     `counts` holds samples per client and class; the target is uniform
     unless given. "kl" is KL(local || target) in nats, with 0 log 0 = 0.
@@ -39,7 +39,7 @@ def discrepancy(
 
 
 def far_from(counts: Tensor, target: _Goal, metric: Metric) -> Tensor:
-    """`discrepancy`, of arguments that are what they should be."""
+    """`discrepancy`, for arguments whose kind is checked already."""
     classes = counts.shape[1]
     fits = target is None or len(target) == classes
     require(fits, f"target must have {classes} numbers, as classes is {classes} here")

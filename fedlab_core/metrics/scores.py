@@ -25,7 +25,7 @@ MODELS_AT_ONCE, SAMPLES_AT_ONCE = 64, 4096
 @checked
 @dataclass(frozen=True)
 class Scores:
-    """How each of several models did on one data set."""
+    """Scores of several models on one data set."""
 
     accuracy: Tensor  # (models,)
     loss: Tensor  # (models,) mean cross-entropy
@@ -63,7 +63,7 @@ def evaluate(
 @checked
 @dataclass(frozen=True)
 class Own:
-    """How each client's model did on the client's samples; NaN where it has none."""
+    """Scores of each client's model on the client's samples; NaN where it has none."""
 
     accuracy: Tensor  # (clients,)
     loss: Tensor  # (clients,) mean cross-entropy

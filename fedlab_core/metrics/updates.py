@@ -1,7 +1,7 @@
 """Whether clients pull the same way: the updates of one round, side by side.
 
 The update of client i is g_i = w - w_i: where the round started, less where the client
-ended. Trees may hold buffers too; what is given is what is measured.
+ended. Trees may hold buffers too; all of their entries are measured.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def critical_round(
 @checked
 @dataclass(frozen=True)
 class Balance:
-    """How long a server's step is, and how long its shrinking."""
+    """Length of a server's step, and of its shrinking."""
 
     step: Measured  # |gamma server_lr g|
     shrink: Measured  # |(1 - gamma) w|

@@ -30,7 +30,15 @@ from fedlab_core.models.residual import (
     resnet50,
     wrn56_4,
 )
-from fedlab_core.models.split import Point, Shape, Split, Width, blank, made_by, point
+from fedlab_core.models.split import (
+    Point,
+    Shape,
+    Split,
+    Width,
+    empty_sample,
+    made_by,
+    point,
+)
 from fedlab_core.models.text import lstm, textcnn
 from fedlab_core.tree import Tree
 
@@ -58,7 +66,7 @@ MODELS: dict[str, Callable[..., Split]] = {
 @checked
 @dataclass(frozen=True)
 class Description:
-    """How large a network is, and where it may be cut."""
+    """Size of a network, and the points where it may be cut."""
 
     name: str
     parameters: int
@@ -83,10 +91,10 @@ def build(name: str, shape: Shape, classes: Width, **options) -> Callable[[], Sp
 def describe(
     name: str, shape: Shape, classes: Width, split: Point = None, **options
 ) -> Description:
-    """How large the named network is, found by sending a blank sample through it."""
+    """Size of the named network, found by sending an empty sample through it."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         net = build(name, shape, classes, **options)().eval()
-        x, sizes, begin = blank(shape), {}, 0
+        x, sizes, begin = empty_sample(shape), {}, 0
         for at, end in net.points.items():
             for layer in list(net.features.children())[begin:end]:
                 x = layer(x)

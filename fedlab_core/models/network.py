@@ -28,7 +28,7 @@ _REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
 
 
 class Net(Protocol):
-    """What a client's rule may call: the network, whole or in its two parts.
+    """A network as a client's rule calls it: whole, or in its two parts.
 
     A BatchNorm's running statistics follow the calls with the client's own parameters.
     `weight` says how much each row counts there, if the rows are not the batch's.
@@ -37,7 +37,7 @@ class Net(Protocol):
     def __call__(self, params: Tree, x: Tensor) -> Tensor: ...
 
     def features(self, params: Tree, x: Tensor) -> Tensor:
-        """What comes before the head."""
+        """Features of x, the input of the head."""
         ...
 
     def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -47,7 +47,7 @@ class Net(Protocol):
 
 @dataclass
 class _Bound:
-    """Whose training a network is called for."""
+    """A client's step: its parameters, buffers, sample weights and key."""
 
     params: Tree
     buffers: Tree  # as the calls with these parameters leave them
@@ -101,7 +101,7 @@ class Network:
         return self._run("", params, x)
 
     def features(self, params: Tree, x: Tensor) -> Tensor:
-        """What comes before the head."""
+        """Features of x, the input of the head."""
         return self._run("features", params, x)
 
     def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -112,7 +112,7 @@ class Network:
     def training_on(
         self, params: Tree, buffers: Tree, weight: Tensor, key: Tensor
     ) -> Iterator[_Bound]:
-        """Let calls be those of a client's step; what is given has its new buffers."""
+        """Bind calls to a client's step; the record given collects its new buffers."""
         self.bound = _Bound(params, buffers, weight, key)
         try:
             yield self.bound
@@ -120,9 +120,9 @@ class Network:
             self.bound = None
 
     def call(self, part: str, inside: Tree, x: Tensor) -> Tensor:
-        """The module, or a part of it, with other tensors in its slots for this call.
+        """Output of the module, or of a part of it, with other tensors in its slots.
 
-        As `functional_call` does, which would look every slot up again each time.
+        Like `functional_call`, which would look every slot up again each time.
         """
         module = self._part(part)
         slots = [self.slots[name] for name in inside]
@@ -182,14 +182,14 @@ def _refuse(model: nn.Module) -> None:
 
 @lru_cache(maxsize=32)
 def shared(model: nn.Module) -> Network:
-    """A network to train for a short while: of the same model, it is the same one."""
+    """A network to train for a short while, cached by its model."""
     return Network(model, training=True)
 
 
 def takes(model: nn.Module, state: Tree, x: Tensor, y: Tensor | None = None) -> None:
     """Refuse a state of another network, and samples or labels that it cannot take.
 
-    By its names and shapes, and by what the network says of one sample.
+    Names and shapes are compared, and the network is tried on one sample.
     """
     own = {n: v.shape for n, v in model.state_dict().items()}
     same = own == {n: v.shape for n, v in state.items()}
@@ -213,7 +213,7 @@ def takes(model: nn.Module, state: Tree, x: Tensor, y: Tensor | None = None) -> 
 def explained(
     model: nn.Module, states: Tree, x: Tensor, y: Tensor | None = None
 ) -> Iterator[None]:
-    """Let a failure be told as what does not fit together, if that is what it is."""
+    """Turn an error of arguments that do not fit together into an InputError."""
     try:
         yield
     except InputError:

@@ -115,7 +115,7 @@ def lenet(
     channels: tuple[Width, Width] = (16, 32),
     split: Point = None,
 ) -> Split:
-    """What FedLAW's code calls LeNet: two padded 5 x 5 convolutions, each pooled."""
+    """LeNet as in FedLAW's code: two padded 5 x 5 convolutions, each pooled."""
     stages = _padded("lenet", shape, channels)
     return cut(shape, stages, nn.Linear(flat(shape, stages), classes), split)
 

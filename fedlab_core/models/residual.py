@@ -191,7 +191,7 @@ def _stages(
     grows: int,
     norm: Norm,
 ) -> tuple[dict[str, list[nn.Module]], int]:
-    """The stages, and how wide they end; all but the first halve the map."""
+    """The stages and their final width; all but the first halve the map."""
     require(len(blocks) > 0, "a ResNet: blocks must name one block or more")
     needs("a ResNet", shape, 1)
     first = nn.Conv2d(shape[0], base, 3, padding=1, bias=False)

@@ -50,7 +50,7 @@ def cut(shape: Shape, stages: Stages, last: nn.Module, split: Point = None) -> S
     if not after:
         return Split(before, last, points)
     with torch.no_grad():
-        here = tuple(before.eval()(blank(shape)).shape[1:])
+        here = tuple(before.eval()(empty_sample(shape)).shape[1:])
     before.train()
     if len(here) > 1:
         before.append(nn.Flatten())
@@ -72,13 +72,13 @@ def point(points: Mapping[str, int], split: Point) -> str:
 
 
 @checked
-def blank(shape: Shape) -> Tensor:
+def empty_sample(shape: Shape) -> Tensor:
     """One empty sample: an image, or a text of padding."""
     return torch.zeros(1, *shape, dtype=torch.int64 if len(shape) == 1 else None)
 
 
 def flat(shape: Shape, stages: Stages) -> int:
-    """How many numbers convolutions and poolings leave of an image."""
+    """Numbers left of an image after convolutions and poolings."""
     channels, *sizes = shape
     for layer in (layer for stage in stages.values() for layer in stage):
         if isinstance(layer, nn.Conv2d):
@@ -100,7 +100,7 @@ def needs(name: str, shape: Shape, least: int) -> None:
 
 @checked
 def made_by(make: Callable[[], nn.Module]) -> nn.Module:
-    """What `make` makes when called without anything, which must be a module."""
+    """The module that `make()` returns; anything else is refused."""
     require(not isinstance(make, nn.Module), "make must make a network, not be one")
     try:
         inspect.signature(make).bind()

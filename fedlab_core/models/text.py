@@ -23,8 +23,8 @@ Vectors = Annotated[Tensor, Axes("words width")]
 class Words(nn.Module):
     """A vector for each word, zero for padding.
 
-    Frozen vectors belong to no client: they are not part of the state, nor sent. Those
-    that are frozen without being given are drawn once, the same for everyone.
+    Frozen vectors belong to no client: they are not part of the state, nor sent. Frozen
+    vectors that are not given are drawn once, the same for everyone.
     """
 
     weight: Tensor
@@ -65,7 +65,7 @@ class Words(nn.Module):
 
 
 class Phrases(nn.Module):
-    """For each filter, how well the phrase fits it that fits it best."""
+    """Best fit of any phrase in a text, for each filter."""
 
     def __init__(self, width: int, filters: int, kernels: Sequence[int]):
         super().__init__()

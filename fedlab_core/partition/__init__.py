@@ -1,4 +1,4 @@
-"""Who holds what: the splits of the papers, each one seeded function, as data.
+"""Splits of samples among clients, as in the papers: seeded functions, as data.
 
 A `Partition` is a list of sample indices per client plus what was asked for. It can be
 hashed, compared, saved and drawn. Two ways of reading `alpha` circulate: here a class

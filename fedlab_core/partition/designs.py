@@ -1,4 +1,4 @@
-"""Splits by design: which classes a client holds is laid down, not drawn."""
+"""Splits by design: a client's classes are laid down, not drawn."""
 
 from collections.abc import Sequence
 from typing import Annotated

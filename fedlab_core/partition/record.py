@@ -93,7 +93,7 @@ def make(kind: str, asked: dict[str, Any], held: Sequence[np.ndarray]) -> Partit
 
 
 def origin(made: Partition) -> dict[str, Any]:
-    """What a split made from another one records of that one."""
+    """Record of the split that another one is made from."""
     return {"kind": made.kind, "asked": made.asked, "digest": made.digest}
 
 

@@ -1,4 +1,4 @@
-"""What clients' data look like, beyond who holds which sample.
+"""Scenarios: a data set, its split among clients, and changes to their data.
 
 A `Scenario` is a data set, a split of its training samples and, if the clients have
 test sets of their own, a split of its test samples. Functions turn one scenario into
@@ -35,7 +35,7 @@ FEDCOLLAB_ANGLES = (-25.0, 25.0, 155.0, 205.0)
 @checked
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """Data, who holds what of them, and what was done to whom.
+    """A data set, its split among clients, and a record of changes to their data.
 
     `test` has one entry a client, indices into `data.x_test`; without it everybody is
     judged on the whole test set. The last three fields are a record, empty where
@@ -92,7 +92,7 @@ def tailed(data: Dataset, train: Ratio, test: Ratio = 1.0) -> Dataset:
 
 
 def _halves(data: Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Everything that is known of each training and of each test sample."""
+    """Training and test part of every array that a data set has."""
     pairs = {
         "x": (data.x_train, data.x_test),
         "y": (data.y_train, data.y_test),

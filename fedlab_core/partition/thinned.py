@@ -45,7 +45,7 @@ def keep(
 def hold_out(
     made: Partition, labels: Labels, share: Part, *, seed: Seed = 0
 ) -> tuple[Partition, Partition]:
-    """What each client keeps, and the `share` of its samples that is held out.
+    """Two splits: the samples each client keeps, and the `share` that is held out.
 
     A client of m samples gives up `share * m`, rounded, but at least one and never
     all; of each label it gives up its share rounded up or down.
@@ -71,7 +71,7 @@ def hold_out(
 
 
 def _shares(sizes: np.ndarray, share: float) -> np.ndarray:
-    """How many of each label: rounded down, then up where most is missing."""
+    """Samples to take of each label: rounded down, then up where most is missing."""
     total = min(max(int(share * sizes.sum() + 0.5), 1), sizes.sum() - 1)
     taken = np.floor(share * sizes).astype(int)
     missing = np.argsort(taken - share * sizes, kind="stable")
