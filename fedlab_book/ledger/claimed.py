@@ -25,7 +25,7 @@ from fedlab_book.ledger.markup import (
 from fedlab_ledger.judge.claims import Judged, tally
 from fedlab_ledger.model import verdict as rule
 from fedlab_ledger.model.lines import Line
-from fedlab_ledger.model.provenance import command, trace
+from fedlab_ledger.model.provenance import command, provenance
 from fedlab_ledger.report.book import NAMES, Book, opened
 
 _HEAD = ("paper: gain", "our gain", "ours ran on", "verdict")
@@ -127,7 +127,7 @@ def card(paper: str, *tables: str, book: Book | None = None) -> HTML:
     done = [line for j in rows for line in _lines(j)]
     made = "Nothing of this has been measured yet."
     if done:
-        t = trace(done)
+        t = provenance(done)
         made = f"Measured on {_esc(t.text)} of computing for both sides of each claim."
     link = f'<a href="{page(paper)}">every table of the paper, with its curves</a>'
     again = f"python -m fedlab_core claims {paper}"
@@ -230,7 +230,7 @@ def _made(j: Judged) -> str:
         lines = list(found.values())
         values = ", ".join(f"{v['value']}" for v in lines)
         run = f"<code>{_esc(command(cell, j.scale, lines))}</code>"
-        about = f"<small>{_esc(trace(lines).text)}</small>"
+        about = f"<small>{_esc(provenance(lines).text)}</small>"
         seeds = ", ".join(str(v["seed"]) for v in lines)
         place = f"{_esc(cell.row)} | {_esc(cell.column)}"
         place = f'<span class="fl-theirs">{place}</span>'

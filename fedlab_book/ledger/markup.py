@@ -15,7 +15,8 @@ from fedlab_ledger.judge.claims import Judged, tally
 from fedlab_ledger.judge.show import COMPARABLE, Shown, shown, summed
 from fedlab_ledger.model.cells import SCALES, Cell, Setting, Table
 from fedlab_ledger.model.describe import data, in_words, network
-from fedlab_ledger.model.provenance import command, lines_of, table_command, took, trace
+from fedlab_ledger.model.provenance import command, lines_of, provenance, table_command
+from fedlab_ledger.model.provenance import took as duration
 from fedlab_ledger.model.verdict import (
     AS_GOOD,
     DIFFERS,
@@ -210,7 +211,7 @@ def _made_by(book: Book, table: Table, cells: Sequence[Shown]) -> str:
         mine = [line for s in cells if s.scale == scale for line in book.lines(s)]
         if mine:
             code = f"<code>{_esc(table_command(table, scale, mine))}</code>"
-            said.append(f"{code}<br><small>{_esc(trace(mine).text)}</small>")
+            said.append(f"{code}<br><small>{_esc(provenance(mine).text)}</small>")
     words = summed(book.cells(table))
     return f'<p>{_esc(words)}. Made by</p><p class="fl-command">{"<br>".join(said)}</p>'
 
@@ -253,7 +254,7 @@ def traced(s: Shown, book: Book) -> str:
     ]
     said = ". ".join(_esc(part) for part in about if part)
     run = f"<code>{_esc(command(c, s.scale, lines))}</code>"
-    return f"{said}.<br>{run}<br><small>{_esc(trace(lines).text)}</small>"
+    return f"{said}.<br>{run}<br><small>{_esc(provenance(lines).text)}</small>"
 
 
 def _rest(table: Table, rest: Sequence[Shown]) -> str:
@@ -347,7 +348,7 @@ def _both(words: Mapping[str, int], word: str) -> str:
 
 def _time(book: Book, tables: Sequence[Table]) -> str:
     seconds = book.seconds(tables)
-    return f"<br><small>{took(seconds)}</small>" if seconds else ""
+    return f"<br><small>{duration(seconds)}</small>" if seconds else ""
 
 
 def written(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Where a number of the ledger comes from: the command, and what is known of its runs.
+"""Provenance of the ledger's numbers: the command, and the facts of the runs.
 
-Every number that a page shows has a trace, so that whoever doubts it can make it again.
+Every number that a page shows has both, so that a reader who doubts it can redo it.
 """
 
 import shlex
@@ -16,13 +16,13 @@ PROGRAM = "python -m fedlab_core"
 
 
 def command(cell: Cell, scale: str, lines: Sequence[Line]) -> str:
-    """What makes these lines of a cell, if they are not there yet."""
+    """Command that makes these lines of a cell."""
     place = ["--row", cell.row, "--column", cell.column]
     return _run([f"{cell.paper}/{cell.table}"], scale, place, lines)
 
 
 def table_command(table: Table, scale: str, lines: Sequence[Line]) -> str:
-    """What makes a whole table at that scale."""
+    """Command that makes a whole table at that scale."""
     return _run([table.path], scale, [], lines)
 
 
@@ -39,8 +39,8 @@ def _run(
 
 
 @dataclass(frozen=True)
-class Trace:
-    """What is known of some lines: the machine, the versions, the time they took."""
+class Provenance:
+    """Seeds, device, versions, dates and seconds of some lines."""
 
     seeds: tuple[int, ...]
     device: str
@@ -51,16 +51,16 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """The trace in a few words."""
+        """The provenance in a few words."""
         about = [self.device, f"torch {self.torch}", f"commit {self.commit}"]
         return ", ".join([*about, self.dates, took(self.seconds)])
 
 
-def trace(lines: Sequence[Line]) -> Trace:
-    """Everything that these lines say about how they were made."""
+def provenance(lines: Sequence[Line]) -> Provenance:
+    """Provenance that these lines share, with every value that occurs."""
     days = sorted(line["date"][:10] for line in lines)
     dates = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    return Trace(
+    return Provenance(
         tuple(sorted({line["seed"] for line in lines})),
         _all(line["device"] for line in lines),
         _all(line["torch"] for line in lines),
@@ -83,12 +83,12 @@ def took(seconds: float) -> str:
 
 
 def lines_of(cell: Cell, scale: str, found: Found) -> list[Line]:
-    """What was measured of a cell at that scale, by seed."""
+    """Lines of a cell at that scale that count, in order of seeds."""
     return list(counted(cell, scale, found).values())
 
 
 def counted(cell: Cell, scale: str, found: Found) -> dict[int, Line]:
-    """What counts of a cell at that scale: its own seeds, or those of the rule."""
+    """Lines of a cell that count, by seed: of its own seeds, or of the rule's."""
     lines = found.of(cell.key(scale)) if scale in cell.settings else {}
     wanted = counting(scale, lines) if cell.seeds is None else cell.seeds
     return {seed: line for seed, line in lines.items() if seed in wanted}

@@ -22,7 +22,7 @@ from fedlab_ledger import Cell, Claim, Setting, Store, Table
 from fedlab_ledger.cli.command import add_verbs
 from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, STAND_IN, STATUSES
 from fedlab_ledger.model.lines import SCHEMA, Line
-from fedlab_ledger.model.provenance import command, different, table_command, trace
+from fedlab_ledger.model.provenance import command, different, provenance, table_command
 from fedlab_ledger.model.verdict import MATCHES, NONE, SAME, WORDS
 from fedlab_ledger.report.book import Book, distance, grouped, opened, reasons
 
@@ -147,7 +147,7 @@ def test_a_trace_says_what_was_used_and_counts_a_run_once():
     a = line(CELLS[0], "paper", 0, 1.0)
     twin = line(CELLS[2], "paper", 0, 2.0)  # another number of the same run
     b = line(CELLS[0], "paper", 1, 1.0, torch="2.12")
-    found = trace([a, twin, b])
+    found = provenance([a, twin, b])
     assert (found.seeds, found.torch, found.seconds) == ((0, 1), "2.11 and 2.12", 3.0)
     assert found.dates == "2026-01-01 to 2026-01-02"
     assert "NVIDIA H100" in found.text and "commit abc1234" in found.text
