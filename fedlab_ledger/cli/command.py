@@ -48,7 +48,7 @@ _WRITERS: dict[str, Callable] = {"html": as_html, "csv": as_csv, "latex": as_lat
 
 
 def answer(args: argparse.Namespace) -> int:
-    """Do what one of `VERBS` asks for; the exit code."""
+    """Carry out one of `VERBS`; the exit code."""
     verbs = {"tables": _tables, "show": _show, "run": _run, "verify": _verify}
     verbs |= {"export": _export, "merge": _merge, "claims": _claims}
     args.named = args.ledger is not None  # only one that nobody named may be missing
@@ -76,7 +76,7 @@ def _claims(args: argparse.Namespace) -> int:
 
 
 def _claimed(paper: str | None = None) -> list[claims_of.Claim]:
-    """What a paper claims, or all of them."""
+    """Claims of a paper, or of all papers."""
     from fedlab_ledger.papers import CLAIMS
 
     known = paper is None or paper in CLAIMS
@@ -208,7 +208,7 @@ def _run(args: argparse.Namespace) -> int:
                     answers.append(lines)
                     tell(_said(job, lines))
                     if isinstance(lines, Fault):
-                        say(*lines.trace.splitlines(), file=sys.stderr)
+                        say(*lines.traceback.splitlines(), file=sys.stderr)
         except KeyboardInterrupt:
             left = f"{len(waiting) - len(answers)} of {len(waiting)} left"
             tell(f"stopped, {left}: the same command goes on from here")
@@ -237,7 +237,7 @@ def _wanted(args: argparse.Namespace) -> list[list[Cell]]:
 
 
 def _ended(answers: Sequence[list[Line] | str], total: int, what: str) -> int:
-    """Say what a run came to; its exit code."""
+    """Print how a run ended; its exit code."""
     left = total - len(answers)
     refused = [said for said in answers if isinstance(said, str)]
     if left:
@@ -250,7 +250,7 @@ def _ended(answers: Sequence[list[Line] | str], total: int, what: str) -> int:
 
 
 def _crew(args: argparse.Namespace, device: str) -> Crew | None:
-    """Who plays on a cluster; None where nobody does."""
+    """Workers on a cluster; None if jobs are played here."""
     if args.engine == "ray":
         require(args.keep is None, "--keep: only with --engine local")
         threads = 1 if args.threads is None else args.threads
@@ -273,7 +273,7 @@ def _playing(
     bar: tqdm,
     say: Callable[[str], object],
 ) -> Iterator[Iterator[tuple[Job, list[Line] | str]]]:
-    """The jobs as they are over, here or on a cluster, which is let go in any case."""
+    """Finished jobs with their lines, from here or a cluster, closed at the end."""
     if crew is None:
         hidden = os.environ.get("FEDLAB_PROGRESS") == "0"
         minutes = Minutes(say) if bar.disable and not hidden else None

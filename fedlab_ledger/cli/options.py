@@ -1,4 +1,4 @@
-"""The ledger's verbs and their options, each with what it may be."""
+"""The ledger's verbs and their options, each with the values it may have."""
 
 import argparse
 import re

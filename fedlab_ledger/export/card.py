@@ -1,4 +1,4 @@
-"""The card of exported models, as model hubs read it: a YAML head, then what it is."""
+"""Card of exported models, as model hubs read it: a YAML head, then a description."""
 
 import json
 import shlex
@@ -17,7 +17,7 @@ LIBRARY = "library_name: fedlab-core"
 
 @dataclass(frozen=True)
 class GroupModel:
-    """A group's model, who it is for, and how well it does."""
+    """A group's model, its clients, and its accuracy."""
 
     file: str
     state: Tree

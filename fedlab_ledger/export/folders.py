@@ -1,7 +1,7 @@
 """Folders of exported models: read with care, and replaced whole or not at all.
 
-A folder under way is `.fedlab-*.export` beside the one that it is to be, locked by who
-writes it; what a crash leaves there, the next export beside it puts right.
+A folder under way is `.fedlab-*.export` beside the folder to be written, locked by its
+writer; the next export beside it puts right what a crash has left.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ FORMAT = 1
 
 
 def read(path: Path) -> tuple[dict[str, Any], Tree]:
-    """What an exported file says about itself, and its tensors."""
+    """Description and tensors of an exported file."""
     require(path.is_file(), "there is no such file")
     with safe_open(path, "pt") as file:
         about = json.loads((file.metadata() or {})["fedlab"])
@@ -38,7 +38,7 @@ def read(path: Path) -> tuple[dict[str, Any], Tree]:
 
 
 def target(out: Path, force: bool) -> Path:
-    """Where a folder can be written, without a loss but of an export to be replaced."""
+    """Path for a folder, refused if anything but an export would be replaced."""
     with telling(f"--out: {out}"):
         folder = Path(os.path.realpath(out)).parent
         require(folder.is_dir(), f"--out: there is no folder {out.parent}")
@@ -54,7 +54,7 @@ def target(out: Path, force: bool) -> Path:
 
 
 def _check_export(out: Path, names: list[str]) -> None:
-    """Refuse a folder that has anything but what an export wrote into it."""
+    """Refuse a folder with any file that no export wrote."""
     card = ""
     if _plain(out / CARD):
         card = (out / CARD).read_text(errors="replace")
@@ -102,7 +102,7 @@ def replace_folder(out: Path, files: dict[str, bytes]) -> None:
 
 @contextmanager
 def _beside(out: Path) -> Iterator[tuple[Path, Path]]:
-    """A new folder to be put in a folder's place, and a place for what was there."""
+    """A new folder to replace `out`, and a place for the old one."""
     _put_right(out.parent)
     here = out.parent / f".fedlab-{secrets.token_hex(8)}.export"
     new, old = here / "new" / out.name, here / "old" / out.name
@@ -119,7 +119,7 @@ def _beside(out: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _put_right(folder: Path) -> None:
-    """Finish what a crash stopped between two folders, and remove what it left."""
+    """Finish the replacing of a folder after a crash, and remove leftovers."""
     for here in folder.glob(".fedlab-*.export"):
         with suppress(OSError):
             lock = os.open(here, os.O_RDONLY)

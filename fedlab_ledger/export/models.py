@@ -1,7 +1,7 @@
 """A cell's trained model as files: the weights as safetensors, and their card.
 
 A folder holds one file a group, and README.md, the card, as model hubs read it: a YAML
-head, then what was trained, how well it does and what it is not for.
+head, then the training, the accuracy and the limits of the model.
 """
 
 import json
@@ -30,7 +30,7 @@ from fedlab_ledger.run.build import data_of, network_of
 from fedlab_ledger.run.jobs import alone
 from fedlab_ledger.run.player import trained
 
-LARGEST = 2**24  # numbers of a sample, or of a tensor that nobody would wonder at
+LARGEST = 2**24  # numbers of a sample, or of a tensor of usual size
 
 
 def accuracy_of(world: World, state: Tree, clients: Sequence[int]) -> float:
@@ -72,8 +72,8 @@ def export(
 ) -> list[Path]:
     """Train a cell's run, write its models and their card into a folder.
 
-    The folder is written whole or not at all. `line` is what a ledger has of the same
-    run, to be named beside the number that comes out here.
+    The folder is written whole or not at all. `line` is the ledger's line of the same
+    run, to be shown beside the number that comes out here.
     """
     lacks = f"{cell.name} has no {scale} scale: {cell.lacks}"
     require(scale in cell.settings, lacks)
@@ -124,12 +124,12 @@ def load(path: str | Path) -> Split:
 
 
 def _kind(values: Tensor | None) -> str:
-    """What has to be the same of a network's tensor and a file's."""
+    """Type and shape of a tensor, which a network and a file must share."""
     return "not there" if values is None else f"{values.dtype} {tuple(values.shape)}"
 
 
 def _check_size(setting: Setting, shape: tuple, state: Tree) -> None:
-    """Refuse what asks for more than the file's own numbers can account for."""
+    """Refuse sizes in the file that its own tensors cannot account for."""
     whole = all(type(n) is int and n >= 1 for n in shape)
     require(whole and math.prod(shape) <= LARGEST, f"samples of shape {shape!r:.60}")
     numbers = max(LARGEST, *(v.numel() for v in state.values()))

@@ -1,6 +1,6 @@
-"""What the papers claim, as pairs of cells: this one beats that one, and by how much.
+"""Verdicts on the papers' claims: this cell beats that one, and by how much.
 
-A claim is judged by seeds that both cells were played with, at one scale.
+A claim is judged by the seeds that both cells were played with, at one scale.
 """
 
 import json
@@ -31,7 +31,7 @@ from fedlab_ledger.model.verdict import (
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with what was found, at one scale ("-": at none).
+    """A claim with its verdict and the lines behind it, at one scale ("-": at none).
 
     `mine` and `theirs` are the lines of both sides, by seed, that counted, `without`
     those of the training without the method, where the claim asks for it.
@@ -46,12 +46,12 @@ class Judged:
 
     @property
     def stand_in(self) -> bool:
-        """Whether it was judged on something else than what the paper had."""
+        """Whether it was judged on other data, networks or rounds than the paper's."""
         return self.scale not in ("paper", "-")
 
     @property
     def word(self) -> str:
-        """The verdict; that of a stand-in says so."""
+        """The verdict's word, with a remark if a stand-in was judged."""
         judged_ = self.verdict.word != NONE
         return f"{self.verdict.word}{' on a stand-in' * (self.stand_in and judged_)}"
 
@@ -65,7 +65,7 @@ class Judged:
 
     @property
     def lost(self) -> str:
-        """Why seeds have no number, if some have none."""
+        """Reasons why some seeds have no number; empty if all have one."""
         both = self.mine.keys() & self.theirs.keys()
         bad = [k for k in both if None in (v["value"] for v in self._pair(k))]
         diverged = [k for k in bad if any(v["diverged"] for v in self._pair(k))]
@@ -96,9 +96,9 @@ class Judged:
 
 
 def different(rows: Iterable[Judged]) -> list[Judged]:
-    """Those that were judged, each experiment once: of equal ones that with most seeds.
+    """Judged claims, each experiment once: of equal ones, the one with most seeds.
 
-    They stay in their order; of equal ones with equally many seeds it is the first.
+    The order stays; of equal ones with equally many seeds, the first is kept.
     """
     done = [row for row in rows if row.verdict.word != NONE]
     kept: list[Judged] = []
@@ -130,7 +130,7 @@ def _scale(claim: Claim, found: Found) -> str:
 def lines_by_seed(
     claim: Claim, cell: Cell, found: Found, scale: str
 ) -> dict[int, Line]:
-    """What was measured of one of a claim's cells, with the seeds that count."""
+    """Lines of one of a claim's cells, by seed, for the seeds that count."""
     if scale not in cell.settings:
         return {}
     lines = found.of(cell.key(scale))
@@ -165,7 +165,7 @@ def _values(lines: dict[int, Line]) -> dict[int, float | None]:
 
 @dataclass(frozen=True)
 class Tally:
-    """What many verdicts come to: claims of one and the same run count once."""
+    """Count of verdicts, in which claims of one and the same run count once."""
 
     claims: int
     runs: int  # different experiments among those that were judged
@@ -174,7 +174,7 @@ class Tally:
 
     @property
     def many(self) -> str:
-        """How many claims there are, and how many different ones were judged."""
+        """Numbers of claims and of different experiments, in words."""
         claims = "1 claim" if self.claims == 1 else f"{self.claims} claims"
         return f"{claims}, {self.runs} different experiments"
 
@@ -202,7 +202,7 @@ def tally(rows: Sequence[Judged]) -> Tally:
 
 
 def as_text(rows: list[Judged]) -> str:
-    """Four lines a claim, and what the verdicts come to."""
+    """Four lines a claim, and the count of the verdicts."""
     text = []
     for row in rows:
         claim, v = row.claim, row.verdict
@@ -230,8 +230,8 @@ def as_json(rows: list[Judged]) -> str:
 def record(row: Judged) -> dict[str, Any]:
     """Everything that is known of a claim, as plain data.
 
-    `gap` is our gain less the paper's; `paper_data` is what the paper has, `data` what
-    ours was learnt from; both sides' commands make what is not there yet.
+    `gap` is our gain less the paper's; `paper_data` is the paper's data set, `data`
+    ours; the command of each side makes its missing lines.
     """
     claim, v = row.claim, row.verdict
     cell, here = claim.cell, claim.cell.settings.get(row.scale)
@@ -256,7 +256,7 @@ def record(row: Judged) -> dict[str, Any]:
 
 
 def _side(cell: Cell, scale: str, lines: dict[int, Line]) -> dict[str, Any]:
-    """One of a claim's cells; where it was not run, with what could be."""
+    """One of a claim's cells as plain data, with the command to run it."""
     could = [s for s in SCALES[1:] if s in cell.settings]  # the cheapest first
     at = scale if scale in cell.settings else next(iter(could), "")
     run = command(cell, at, list(lines.values())) if at else None
@@ -275,7 +275,7 @@ def _side(cell: Cell, scale: str, lines: dict[int, Line]) -> dict[str, Any]:
 
 
 def _finite(value: float | None) -> float | None:
-    """A number as JSON has it, without the last digits that no run determines."""
+    """A number for JSON, without the last digits, which no run determines."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.10g}")

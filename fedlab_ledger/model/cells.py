@@ -1,10 +1,10 @@
-"""What a table of a paper is made of: cells, each a number and how to come by it.
+"""Cells of a paper's tables: each a number, and the settings that reproduce it.
 
 A `Setting` is plain data that says what to run. A `Cell` holds the paper's number and
 one setting for each scale: "tiny" (the built-in letters, seconds: a smoke test),
-"small" (minutes on a CPU) and "paper" (as published). What is published for weeks of
-a CPU may have "night" besides: the paper's data, network and clients, but only as many
-rounds as two cores play in a night.
+"small" (minutes on a CPU) and "paper" (as published). A cell that takes weeks of a CPU
+as published may have "night" besides: the paper's data, network and clients, but only
+as many rounds as two cores play in a night.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Plain = dict[str, Any]
 @checked
 @dataclass(frozen=True)
 class Setting:
-    """A run without its seed, as data: what is learnt, who holds what, how, how long.
+    """A run without its seed, as data: data set, split, network, method, rounds.
 
     `data`, `scenario`, `network`, `options` and `local` are the options of `data.load`,
     `scenario`, `models.build`, the method and `Training`. Besides its own, `local`
@@ -61,7 +61,7 @@ class Setting:
     proxy: Plain | None = None  # the options of `Proxy`
 
     def plain(self) -> Plain:
-        """Everything that is not as usual, as JSON can hold it."""
+        """Fields that differ from their defaults, as JSON can hold them."""
         usual = {f.name: f for f in fields(self)}
         given = {}
         for name, value in asdict(self).items():
@@ -73,12 +73,12 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """A hash of what is run, and so of its history but for the seed."""
+        """Hash of the setting, and so of its history but for the seed."""
         return digest({"recipe": RECIPE, "setting": self.plain()})
 
 
 def canonical(value: Any) -> Any:
-    """The same data in one way of writing them: no tuples, 1 for 1.0."""
+    """The same data, written in one way: no tuples, 1 for 1.0."""
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -99,15 +99,14 @@ def digest(value: Any) -> str:
 @checked
 @dataclass(frozen=True)
 class Cell:
-    """One number of a paper, and how to come by it at each scale.
+    """One number of a paper, and the setting for it at each scale.
 
     `metric` says which number of a run it is (see `measures`); `against` holds the
     settings of the run it is compared with, where the metric compares two. `over` is
-    the (table, row) that the paper shows it beside, in the same column: who is
-    to be beaten, if the paper says so. `tolerance` is in the cell's unit. `reading` is
-    what one has to know of it at every scale, `notes` what holds at one alone.
-    `paper_spread` is what the paper prints after ±: a standard deviation over its
-    trials, if `reading` does not say otherwise.
+    the (table, row) of the same column that the paper compares it with. `tolerance` is
+    in the cell's unit. `reading` is a remark that holds at every scale, `notes` hold
+    at one alone. `paper_spread` is the paper's number after ±: a standard deviation
+    over its trials, if `reading` does not say otherwise.
     """
 
     paper: str
@@ -145,16 +144,16 @@ class Cell:
         return f"{self.paper}/{self.table} {self.row} | {self.column}"
 
     def said(self, scale: str) -> str:
-        """What one has to know of it at a scale: its reading and that scale's note."""
+        """Remarks on it at a scale: its reading and that scale's note."""
         return "; ".join(filter(None, (self.reading, self.notes.get(scale))))
 
     def runs(self, scale: str) -> tuple[Setting, ...]:
-        """What is trained for it: its own setting, and one to compare it with."""
+        """Settings to train for it: its own, and one to compare it with."""
         other = self.against.get(scale)
         return (self.settings[scale], *((other,) if other else ()))
 
     def key(self, scale: str) -> str:
-        """A hash of everything that determines the number, but for the seed."""
+        """Hash of everything that determines the number, but for the seed."""
         setting = self.settings[scale]
         what: Plain = {"recipe": RECIPE, "setting": setting.plain()}
         what["metric"] = self.metric
@@ -180,7 +179,7 @@ class Table:
 
     @property
     def path(self) -> str:
-        """How it is asked for: feddisco/table1."""
+        """Name on the command line: feddisco/table1."""
         return f"{self.paper}/{self.name}"
 
     @property

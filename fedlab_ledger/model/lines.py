@@ -1,6 +1,6 @@
-"""The lines that results are kept as: what one holds, and how many are read at once.
+"""Lines of a ledger: the fields of one, and the reading of many.
 
-What is read can be written again: no NaN, no infinity, nothing that is not Unicode.
+A line that is read can be written again: no NaN, no infinity, only Unicode.
 """
 
 import json
@@ -58,7 +58,7 @@ KNOWN = frozenset(_FIELDS | _SOMETIMES)
 
 
 def check_line(line: Any, where: str) -> Line:
-    """The line, if it is one of ours."""
+    """The line, if its fields are ours; else an InputError."""
     require(isinstance(line, dict), f"{where}: not a result but {line!r:.40}")
     schema = line.get("schema")
     ours = f"{where}: schema {schema!r:.40}, but this version knows {SCHEMA} only"
@@ -84,7 +84,7 @@ def check_line(line: Any, where: str) -> Line:
 
 
 def _inside(line: Line) -> Iterator[tuple[str, Any, frozenset[type]]]:
-    """The lists that a line has, and what they may hold."""
+    """Lists within a line, and the kinds that their entries may have."""
     yield from ((n, line.get(n) or [], types) for n, types in _ENTRIES.items())
     yield "metrics", list(line["metrics"].values()), _NUMBERS
     yield from (("seen", v, _NUMBERS) for v in line.get("seen", {}).values())
@@ -97,19 +97,19 @@ def written(line: Line) -> bytes:
 
 @dataclass(frozen=True)
 class Found:
-    """What a ledger holds, and what is to be said about it.
+    """Lines of a ledger, by key and seed, and notes on them.
 
-    `lines` has, by key and seed, the first line that was written.
+    Of several lines with one key and seed, the first is kept.
     """
 
     lines: dict[str, dict[int, Line]] = field(default_factory=dict)
     duplicates: int = 0
     conflicts: list[str] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)  # notes on what was not understood
+    passed: list[str] = field(default_factory=list)  # notes on lines not understood
 
     @property
     def notes(self) -> list[str]:
-        """One line for each thing that is not as it should be."""
+        """Warnings, one line each."""
         again = [f"{self.duplicates} lines are there twice"] if self.duplicates else []
         return [*self.passed, *self.conflicts, *again]
 
@@ -120,7 +120,7 @@ class Found:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Let what the system refuses to read be one line that says what it is."""
+    """Turn an OSError while reading `path` into a one-line InputError."""
     try:
         yield
     except OSError as error:
@@ -128,7 +128,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_lines(path: Path) -> Lines:
-    """The lines of a file, and notes on what could not be read or is not known."""
+    """The lines of a file, and notes on broken lines and unknown fields."""
     lines, notes, strange = [], [], dict[str, list[int]]()
     with reading(path):
         require(stat.S_ISREG(os.stat(path).st_mode), f"{path} is not a file of lines")
@@ -154,7 +154,7 @@ def read_lines(path: Path) -> Lines:
 
 
 def found_in(files: Iterable[Lines]) -> Found:
-    """Everything that these files hold."""
+    """The lines of several files, as one ledger."""
     lines: dict[str, dict[int, Line]] = {}
     duplicates, conflicts, passed = 0, [], []
     for new, notes in files:

@@ -1,12 +1,12 @@
-"""Which number of a run a table reports.
+"""Measures: the number of a run that a table reports.
 
 "last", "best", "at-20" (round 20), "mean-5" and "std-5" (of the last 5 rounds) are
 accuracies in %; "to-55" is the first round with 55 % or more; "acc" is the last
 accuracy as a fraction; "ipr" and "rsd" compare the clients' last accuracies with those
 of another run of the same seed.
 
-"mean-10:gamma" is the same of another column of the history, or, with a dot, of what an
-observer gives ("last:classes.tail"), as it is there. Besides last, at, mean and std
+"mean-10:gamma" is the same of another column of the history, or, with a dot, of an
+observer's column ("last:classes.tail"), as it is there. Besides last, at, mean and std
 there are then "max", "min" and "middle", the mean of the rounds from 45 % to 55 %.
 """
 
@@ -28,7 +28,7 @@ _DIGITS = 6
 
 
 def check_metric(metric: str) -> None:
-    """Refuse what `measure` does not know."""
+    """Refuse a metric that `measure` does not know."""
     how, colon, column = metric.partition(":")
     name, dash, number = how.partition("-")
     counted = name in _NUMBERED and number.isdigit() and int(number) > 0
@@ -110,7 +110,7 @@ def finite(value: float | None) -> float | None:
 
 
 def column(h: History, name: str) -> list[float | None]:
-    """What a line keeps of a column of a history: one number a round, or none."""
+    """A column of a history, rounded for a line: one number a round, or None."""
     if not h.diverged:
         known = ", ".join(sorted({n for row in h.rows for n in row}))
         there = any(name in row for row in h.rows)
@@ -120,7 +120,7 @@ def column(h: History, name: str) -> list[float | None]:
 
 
 def seen(h: History) -> dict[str, Any]:
-    """What a line keeps of a history: its curve, last numbers, groups if several."""
+    """Fields of a line from a history: curve, last numbers, groups if several."""
     curve = [finite(row.get("accuracy")) for row in h.rows]
     curve = [None if v is None else round(v, _DIGITS) for v in curve]
     last = h.rows[-1]

@@ -1,9 +1,9 @@
-"""What is looked at in every round, beside accuracy and loss, for cells that report it.
+"""Observers: numbers of every round beside accuracy and loss, for cells to report.
 
 A cell whose metric is "last:classes.tail" has its runs watched by the observer
-"classes", and reports what that gives as "tail". A number that a round does not have is
-left out. What an observer remembers of a run is in a dict that it is given with every
-round, so that a run can go on from a checkpoint.
+"classes", and reports its number "tail". A number that a round does not have is left
+out. An observer's memory is a dict that it is given with every round, so that a run
+can go on from a checkpoint.
 """
 
 from collections.abc import Callable, Iterable
@@ -93,13 +93,13 @@ def updates(now: Round) -> Numbers:
 
 
 def _pairs(table: Tensor) -> float:
-    """The mean of what is not on the diagonal."""
+    """Mean of the entries off the diagonal."""
     n = len(table)
     return float(table.sum() - table.diagonal().sum()) / (n * (n - 1))
 
 
 def shares(now: Round) -> Numbers:
-    """What the first half of the clients weighs, and how balanced the cohort's labels.
+    """Weight of the first half of the clients, coherence of labels, largest weight.
 
     Weights are those learnt on the server, where it learns some.
     Paper: FedLAW Sec. 5.1.
@@ -174,7 +174,7 @@ def deltas(now: Round) -> Numbers:
 
 
 def coalitions(now: Round) -> Numbers:
-    """How many groups there are, and the size of the largest."""
+    """Number of groups, and the size of the largest."""
     sizes = [now.group_of.count(g) for g in set(now.group_of)]
     return {"number": float(len(sizes)), "largest": float(max(sizes))}
 
@@ -203,7 +203,7 @@ REMEMBERING: dict[str, Callable[[Round, Memory], Numbers]] = {
 
 
 def check_name(name: str) -> None:
-    """Refuse a column "observer.number" of an observer that there is not."""
+    """Refuse a column "observer.number" whose observer is unknown."""
     observer, dot, _ = name.partition(".")
     every = OBSERVERS | REMEMBERING
     known = ", ".join(every)
@@ -211,7 +211,7 @@ def check_name(name: str) -> None:
 
 
 class Watching:
-    """All that has to be looked at for some columns, as one observer of one run."""
+    """The observers that some columns need, as one observer of one run."""
 
     def __init__(self, columns: Iterable[str]):
         self.names = sorted({c.partition(".")[0] for c in columns if "." in c})

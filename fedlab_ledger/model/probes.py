@@ -1,5 +1,5 @@
-"""Observers that try models out: what mixtures of the clients' models would do, how the
-loss bends, and whom weights that are learnt favour."""
+"""Observers that try models out: mixtures of the clients' models, the curvature of the
+loss, and the clients that learnt weights favour."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -18,7 +18,7 @@ from fedlab_core.tree import take
 
 Numbers = dict[str, float]
 Observer = Callable[[Round], Numbers]
-Memory = dict[str, Any]  # what an observer remembers of the rounds before
+Memory = dict[str, Any]  # of an observer, of the rounds before
 
 _FACTORS = np.linspace(0.9, 1.1, 21)  # what the final model is multiplied by
 _SAMPLES = 1000  # of the test set, to find the curvature
@@ -32,7 +32,7 @@ def learnt(now: Round) -> Tensor:
 
 
 def local(now: Round) -> Numbers:
-    """How the clients' own test accuracy goes with their size and their labels.
+    """Correlation of the clients' test accuracy with their size, and with balance.
 
     Pearson's r with the size, and with minus the L2 discrepancy.
     Paper: FedDisco Fig. 2.
@@ -44,7 +44,7 @@ def local(now: Round) -> Numbers:
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float:
-    """Not a number where one of the two does not vary."""
+    """Pearson's r; NaN where one of the two does not vary."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return float(np.corrcoef(a, b)[0, 1])
 
@@ -56,9 +56,9 @@ def _accuracies(now: Round) -> np.ndarray:
 
 
 def mixture(now: Round) -> Numbers:
-    """The best weight of the better of two clients of like size, between 0 and 1.
+    """Best weight, between 0 and 1, of the better of two clients of like size.
 
-    They are the two whose sizes are nearest; "gain" is in %, over equal weights.
+    The two are those whose sizes are nearest; "gain" is in %, over equal weights.
     Paper: FedDisco Fig. 2.
     """
     sizes, accuracy = now.world.counts.sum(1)[now.ids].tolist(), _accuracies(now)
@@ -77,8 +77,8 @@ def mixture(now: Round) -> Numbers:
 def triangle(now: Round) -> Numbers:
     """The best mixture of three clients' models, on the test set, in steps of .05.
 
-    Client 0's weight in it, how far it is from the weights used, as half of the sum of
-    differences, and how much lower its loss is. Without three clients, nothing.
+    Client 0's weight in it, its distance from the weights used (half the sum of the
+    differences), and how much lower its loss is. Without three clients, nothing.
     Paper: FedLAW Fig. 12.
     """
     if len(now.ids) != 3 or now.scores is None:
@@ -91,7 +91,7 @@ def triangle(now: Round) -> Numbers:
 
 
 def shrunk(now: Round) -> Numbers:
-    """The factor from .9 to 1.1 by which the model's loss is lowest; what .9 costs.
+    """Factor from .9 to 1.1 with the lowest loss of the model; the loss added by .9.
 
     Paper: FedLAW Fig. 4.
     """
@@ -116,7 +116,7 @@ def curvature(now: Round) -> Numbers:
 
 
 def favour(now: Round, memory: Memory) -> Numbers:
-    """Whom the weights of all rounds so far favour: Pearson's r with size, balance.
+    """Pearson's r of the weights of all rounds so far with size, and with balance.
 
     Paper: FedLAW Table 11.
     """

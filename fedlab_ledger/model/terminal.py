@@ -1,22 +1,22 @@
-"""What is printed: stored text may hold anything, and a terminal obeys some of it."""
+"""Safe printing: stored text may hold codes that a terminal obeys."""
 
 import sys
 from typing import TextIO
 
 
 def printable(text: str) -> str:
-    """The text as one line, with whatever does not show written as an escape."""
+    """The text as one line, with unprintable characters written as escapes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def fitting(text: str, file: TextIO) -> str:
-    """The text as one line, as far as a terminal, or what stands for it, knows it."""
+    """The text as one line, in characters that the file's encoding has."""
     kind = getattr(file, "encoding", None) or "utf-8"
     return printable(text).encode(kind, "backslashreplace").decode(kind)
 
 
 def say(*lines: str, file: TextIO | None = None) -> None:
-    """Print lines: nothing in them steers the terminal, or is too much for it."""
+    """Print lines, with characters that could steer the terminal escaped."""
     out = sys.stdout if file is None else file
     for line in lines:
         print(fitting(line, out), file=out, flush=True)

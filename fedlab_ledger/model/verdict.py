@@ -1,4 +1,4 @@
-"""Verdicts of our numbers on a paper's: the rule of all of them, in one place.
+"""Verdicts: the rule by which our numbers are held against a paper's, in one place.
 
 A claim says that one setting does better than another, worse, or as well. Each seed
 plays both; what is judged is the mean of the seeds' differences with its 95 % t
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def counting(scale: str, found: Mapping[int, object]) -> list[int]:
-    """Seeds that count, of those that were played at that scale."""
+    """Seeds that count at that scale, of those that were played."""
     return [seed for seed in sorted(found) if scale == "paper" or seed < 8]
 
 
@@ -94,9 +94,9 @@ def judge_gain(
     sign: Sign | None = None,
     own_scale: bool = True,
 ) -> Verdict:
-    """Verdict of the seeds that played both A and B on the paper's A - B.
+    """Verdict on the paper's A - B, by the seeds that played both A and B.
 
-    `sign` is what is claimed, if not that of the paper's number; `own_scale` is whether
+    `sign` is the claimed one, if not that of the paper's number; `own_scale` is whether
     this is the paper's own data, network and length.
     """
     require(paper_gain is not None or sign is not None, "a gain, or at least its sign")
@@ -136,7 +136,7 @@ def judge_gain(
 
 
 def judge_forms(verdict: Verdict, method: Seeds, without: Seeds) -> Verdict:
-    """The verdict on two forms of a method, seen what the method itself does here.
+    """Verdict on two forms of a method, given what the method itself does here.
 
     They can only be "as good as" each other where something is at stake: where the
     seeds tell the method from the same training without it.
@@ -160,7 +160,7 @@ def judge(
     *,
     own_scale: bool = True,
 ) -> Verdict:
-    """Verdict of numbers of ours on the paper's number."""
+    """Verdict on the paper's number, by numbers of ours."""
     x = _numbers(values)
     if not values:
         return Verdict(NONE, "not run yet")

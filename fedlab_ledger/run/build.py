@@ -1,4 +1,4 @@
-"""From a setting, plain data, to a run: data, scenario, network, method."""
+"""Building a run from a setting, plain data: data, scenario, network, method."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from fedlab_ledger.model.cells import Setting
 
 
 def data_of(s: Setting) -> Dataset:
-    """What is learnt in this setting; settings on the same data share them."""
+    """Data set of a setting; settings on the same data share one."""
     if s.sample is not None:
         require(s.sample >= 1, f"sample must be 1 or more, not {s.sample}")
     scale = None if s.normalise is None else tuple(s.normalise)
@@ -62,7 +62,7 @@ def _data(
 
 
 def scenario_of(s: Setting, data: Dataset, seed: int) -> Scenario:
-    """Who holds what, for a seed."""
+    """Scenario of a setting, for a seed."""
     made = scenario(data, s.kind, seed=seed, **_tuples(s.scenario))
     if s.held:
         kept, _ = hold_out(made.train, made.data.y_train, s.held, seed=seed)
@@ -71,7 +71,7 @@ def scenario_of(s: Setting, data: Dataset, seed: int) -> Scenario:
 
 
 def training_of(s: Setting, data: Dataset) -> Training:
-    """How clients train."""
+    """Local training of a setting."""
     options = _tuples(s.local)
     known = {f.name for f in fields(Training)} | {"decay", "cosine", "crop"}
     strange = ", ".join(sorted(set(options) - known))
@@ -106,12 +106,12 @@ def method_of(s: Setting, data: Dataset) -> Method:
 
 
 def maker_of(s: Setting, data: Dataset) -> Callable[[], Split]:
-    """What draws a new network."""
+    """Function that draws a new network."""
     return network_of(s, data.shape, len(data.classes))
 
 
 def network_of(s: Setting, shape: Shape, classes: int) -> Callable[[], Split]:
-    """What draws a new network, for samples of a shape."""
+    """Function that draws a new network, for samples of a shape."""
     return models.build(s.model, shape, classes, **_tuples(s.network))
 
 

@@ -41,7 +41,7 @@ _EVERY = 0.5  # seconds between two reports, and between two looks at them
 
 @dataclass(frozen=True)
 class Crew:
-    """Which cluster, and how it is divided among workers.
+    """Workers on a cluster: its address, their number, threads and device.
 
     Without an address a cluster is begun on this machine, and ended afterwards. Without
     `workers` there are as many as the CPUs allow, or with cuda one a GPU; more of them
@@ -64,11 +64,11 @@ class Crew:
         require(sound, f"--address: HOST:PORT or auto, not {self.address!r}")
 
     def sharing(self, gpus: float) -> int:
-        """How many workers share a GPU, of so many in all."""
+        """Number of workers that share a GPU, of so many GPUs in all."""
         return max(1, -int(-(self.workers or 0) // max(gpus, 1)))
 
     def slots(self, nodes: Sequence[dict]) -> int:
-        """How many workers there is room for, on nodes as Ray lists them."""
+        """Number of workers that fit, on nodes as Ray lists them."""
         held = [node["Resources"] for node in nodes if node["Alive"]]
         room = [int(has.get("CPU", 0) // self.threads) for has in held]
         if self.device == "cuda":
@@ -80,7 +80,7 @@ class Crew:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what Ray prints of lost workers off the standard output.
+    """Keep Ray's messages about lost workers off the standard output.
 
     Nothing but Ray may print meanwhile, unless it names the file.
     """
@@ -91,7 +91,7 @@ def quiet() -> Iterator[None]:
 def _connect(ray: Any, options: dict[str, Any], limit: float) -> None:
     """Connect to a cluster within so many seconds; Ray alone would try for minutes.
 
-    It is another thread that tries: this one can be interrupted.
+    Another thread tries, so that this one can be interrupted.
     """
     address = options["address"]
     if address == "auto":
@@ -119,7 +119,7 @@ def _connect(ray: Any, options: dict[str, Any], limit: float) -> None:
 
 @contextmanager
 def _cluster(crew: Crew, budget: float | None) -> Iterator[Any]:
-    """Ray, connected to a cluster, if one that should be there answers in time."""
+    """Ray, connected to a cluster that answers in time; else an InputError."""
     limit = PATIENCE if budget is None else min(PATIENCE, max(budget, 1.0))
     there = importlib.util.find_spec("ray") is not None
     require(there, "--engine ray needs Ray: pip install 'fedlab-core[ray]'")
@@ -154,13 +154,13 @@ def _cluster(crew: Crew, budget: float | None) -> Iterator[Any]:
 
 
 class Reports:
-    """How many rounds of each job are played, and by whom: an actor of its own."""
+    """Actor that keeps the rounds played of each job, and by which worker."""
 
     def __init__(self) -> None:
         self.seen: dict[int, tuple[int, int, str]] = {}
 
     def put(self, number: int, rounds: int, process: int, host: str) -> None:
-        """A worker says how far it is with a job."""
+        """Take a worker's report of how far it is with a job."""
         self.seen[number] = (rounds, process, host)
 
     def all(self) -> dict[int, tuple[int, int, str]]:
@@ -204,7 +204,7 @@ class _Try:
 
     @property
     def job(self) -> Job:
-        """What is played."""
+        """The job that is played."""
         return self.turn.job
 
 
@@ -222,13 +222,13 @@ class _Field:
         self.reports = ray.remote(Reports).options(**alone).remote()
         self.tries: dict[Any, _Try] = {}
         self.numbers = count()
-        self.rounds: dict[int, int] = {}  # that were told of, by the job's number
+        self.rounds: dict[int, int] = {}  # reported, by the job's number
         x = ray.exceptions
         self.losses = (x.WorkerCrashedError, x.NodeDiedError, x.OutOfMemoryError)
         self.losses += (x.ObjectLostError, x.LocalRayletDiedError)
 
     def room(self) -> int:
-        """How many more jobs could begin now."""
+        """Number of jobs that could still begin now."""
         slots, crew = self.crew.slots(self.ray.nodes()), self.crew
         lacks = f"--engine ray: no node has {crew.threads} CPUs for a worker"
         lacks += " and a GPU" if crew.device == "cuda" else ""
@@ -245,9 +245,9 @@ class _Field:
         self.tries[given] = new
 
     def ended(self) -> Iterator[tuple[_Try, tuple[list[Line] | str, float] | None]]:
-        """The jobs that are over within a moment, and what came of them, if anything.
+        """The jobs that are over within a moment, each with its result.
 
-        Nothing comes of one whose worker was lost.
+        The result is None if the worker was lost.
         """
         over, _ = self.ray.wait(list(self.tries), timeout=_EVERY)
         for given in over:
@@ -274,11 +274,11 @@ class _Field:
         return self.rounds[number] - old
 
     def rest(self, one: _Try) -> int:
-        """The rounds of a job that is over that were not told of."""
+        """Rounds of a finished job that were not reported."""
         return one.job.rounds - self.rounds.get(one.number, 0)
 
     def who(self, one: _Try) -> str:
-        """Who played a job last."""
+        """Process and machine that played a job last, in words."""
         known = self.seen().get(one.number)
         return "" if known is None else f" (process {known[1]} on {known[2]})"
 
@@ -295,7 +295,7 @@ def play_all(
 ) -> Generator[tuple[Job, list[Line] | str]]:
     """Play jobs side by side; gives the lines that are on the disk, or a refusal.
 
-    As `player.play_all`, but in the order in which they finish. With a `budget` in
+    Like `player.play_all`, but in the order in which they finish. With a `budget` in
     seconds, connecting included, no job is begun that would outlast it at the pace of
     those before it. `tick` is told rounds, `say` what a user should know.
     """

@@ -1,4 +1,4 @@
-"""What there is to play: cells that want the same runs are one job."""
+"""Jobs: cells that want the same runs, played together."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Its first cell, and how many more there are."""
+        """Name of its first cell, and the number of the others."""
         first, *others = self.cells
         return f"{first.name} and {len(others)} more" if others else first.name
 
     @property
     def rounds(self) -> int:
-        """How many rounds there are to be played."""
+        """Number of rounds to play."""
         return len(self.seeds) * sum(s.rounds for s in self.settings)
 
 
@@ -34,10 +34,10 @@ class Job:
 def jobs(
     cells: Iterable[Cell], scale: Scale, seeds: Sequence[Seed], found: Found
 ) -> list[Job]:
-    """What is missing, the longest-waiting first: never played before played long ago.
+    """Jobs for missing lines, the longest-waiting first: never played before played.
 
     Cells without this scale are left out; cells of one setting become one job. Of cells
-    with one key, all of which its lines are for, the first stands for the others.
+    with one key, and so with the same lines, the first stands for the others.
     """
     shared: dict[tuple, dict[str, Cell]] = {}
     since: dict[tuple, str] = {}

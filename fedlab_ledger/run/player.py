@@ -1,7 +1,7 @@
-"""Playing cells: what waits longest first, all its seeds as one cohort.
+"""Playing cells: the longest-waiting first, all its seeds as one cohort.
 
 `play` trains what several cells share once, and stores each run's lines before it goes
-on: an interrupted run loses what is under way and nothing else.
+on: an interruption loses the runs under way and nothing else.
 """
 
 import datetime
@@ -40,15 +40,15 @@ Tick = Callable[[Job, Round | None], object]
 
 @dataclass(frozen=True)
 class Played:
-    """A setting's runs, one a seed, what came of them, and seconds a run."""
+    """A setting's runs, one a seed, their histories, and seconds a run."""
 
     runs: list[Run]
     histories: list[History]
     seconds: float
 
 
-# What was trained last, by setting, seeds and what was watched: a run that several
-# jobs compare with is trained once.
+# Runs trained last, by setting, seeds and columns watched: a run that several jobs
+# compare with is trained once.
 Recent = dict[tuple, Played]
 _RECENT = 4
 
@@ -72,7 +72,7 @@ def trained(
     recent: Recent | None = None,
     under_way: UnderWay | None = None,
 ) -> tuple[list[Line], list[Run], list[History]]:
-    """As `play`, with the runs of the job's own setting, and what came of them.
+    """Lines as by `play`, and the runs and histories of the job's own setting.
 
     The seeds of a setting are one cohort, and settings are trained one by one: a line
     does not depend on what its cell is compared with.
@@ -121,7 +121,7 @@ def _played(
 
 
 class _Looking(Watching):
-    """Observes a run for its columns, and tells of every round."""
+    """Observer of a run's columns, which also reports every round."""
 
     def __init__(
         self, columns: Sequence[str], tick: Callable[[Round | None], object] | None
@@ -133,7 +133,7 @@ class _Looking(Watching):
         while self.tick and self.told < now.number:
             self.told += 1
             self.tick(now if self.told == now.number else None)
-        over = bool(self.names) and not is_finite(now.after)  # nothing is to be seen
+        over = bool(self.names) and not is_finite(now.after)  # nothing to observe
         return {} if over else super().__call__(now)
 
 
@@ -159,9 +159,9 @@ def _about(device: str, seconds: float) -> dict[str, Any]:
 
 
 def _made_by(device: str) -> dict[str, Any]:
-    """What a run is made by, beside its setting and seeds: that of its lines.
+    """Values that a checkpoint must share to be resumed: device, torch, threads, code.
 
-    Of the commit it is the code: a later one that changed other files goes on.
+    `code` stands for the commit: a later commit that changed other files will do.
     """
     names = ("device", "torch", "threads")
     about = {name: v for name, v in _about(device, 0.0).items() if name in names}
@@ -169,7 +169,7 @@ def _made_by(device: str) -> dict[str, Any]:
 
 
 def _dirty() -> bool:
-    """Whether nobody can tell from the commit what the files are."""
+    """Whether the files differ from the commit."""
     return commit().endswith("+")
 
 
@@ -185,13 +185,13 @@ def commit() -> str:
 
 @lru_cache(maxsize=1)
 def code() -> str:
-    """What that commit has of the core and of the ledger, by its trees' names."""
+    """Tree hashes of core and ledger in that commit."""
     trees = _git("rev-parse", "HEAD:fedlab_core", "HEAD:fedlab_ledger")
     return " ".join(trees.split()) or commit()
 
 
 def _git(*asked: str) -> str:
-    """What git says of this file's repository; nothing where it cannot."""
+    """Output of git in this file's repository; empty where git fails."""
     how: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
     try:
         done = subprocess.run(["git", *asked], cwd=Path(__file__).parent, **how)
@@ -201,17 +201,17 @@ def _git(*asked: str) -> str:
 
 
 class Fault(str):
-    """That a job ended in an error of the program's; `trace` says where."""
+    """Message that a job ended in a bug of ours; `traceback` says where."""
 
-    trace: str = ""
+    traceback: str = ""
 
 
 def why_not(error: Exception) -> str:
-    """Why a job could not be played, in one line."""
+    """Reason why a job could not be played, in one line."""
     if isinstance(error, InputError):
         return str(error)
     said = Fault(f"{type(error).__name__}: {reason(error)}")
-    said.trace = "".join(traceback.format_exception(error))
+    said.traceback = "".join(traceback.format_exception(error))
     return said
 
 
@@ -233,7 +233,7 @@ def play_all(
     those before it. A job that cannot be played is refused, and the next one begun. One
     that another player has finished meanwhile is given without lines. A job under way
     keeps its place `every` so many seconds, and goes on there if something ends it;
-    `say` is told at once where one cannot.
+    `say` is told at once if a job cannot go on there.
     """
     begun, rounds, recent = clock(), 0, Recent()
     under_way = UnderWay(store.folder, every, _made_by(str(device)), say or str)

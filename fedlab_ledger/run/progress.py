@@ -1,4 +1,4 @@
-"""A line a minute on how far a long job is, where there is no terminal for a bar."""
+"""Progress in words: a line a minute, where there is no terminal for a bar."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from fedlab_ledger.run.jobs import Job
 
 @dataclass
 class Minutes:
-    """Told of every round, it says once a minute where the job is.
+    """Reporter that is told of every round, and says once a minute how far a job is.
 
     A round that was not played now, but before or for another job, comes without its
     numbers, and does not count for the pace.

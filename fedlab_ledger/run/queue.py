@@ -1,4 +1,4 @@
-"""A list of what to play, in order of worth: a line a table, or a part of one.
+"""Queue file: tables to play, in order of worth, a line a table or a part of one.
 
 # table | row | column; nothing stands for all
 feddisco/table3 | FedAvg |
@@ -40,7 +40,7 @@ class Wanted:
 
 
 def read_queue(path: Path, tables: Mapping[str, Table]) -> list[Wanted]:
-    """What a file asks for, line by line, all of it looked at before any is played."""
+    """The lines of a queue file, all checked before any is played."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -63,16 +63,16 @@ def read_queue(path: Path, tables: Mapping[str, Table]) -> list[Wanted]:
 
 
 def _ways(table: str, parts: Sequence[str]) -> Iterator[Wanted]:
-    """Row | column, or with a bar in a name, as the column "last | attentive LAW"."""
+    """Readings as row | column; a name may hold a bar: "last | attentive LAW"."""
     for i in range(1, len(parts) + 1) or [1]:
         yield Wanted(table, " | ".join(parts[:i]), " | ".join(parts[i:]))
 
 
 def each_alone(waiting: Iterable[Job]) -> list[Job]:
-    """The same jobs; where seeds gain nothing by training as one, each by itself.
+    """The same jobs, cut into one a seed unless their clients train stacked.
 
-    They gain where clients train stacked: see `choose_engine`. By itself, a seed's
-    lines are stored as soon as it is over, and less memory is needed.
+    Seeds gain by training together only there: see `choose_engine`. By itself, a
+    seed's lines are stored as soon as it is over, and less memory is needed.
     """
     made = []
     for job in waiting:
@@ -84,9 +84,9 @@ def each_alone(waiting: Iterable[Job]) -> list[Job]:
 
 
 def _stacked(job: Job) -> bool:
-    """Whether a job's clients train stacked; taken for granted where data are missing.
+    """Whether a job's clients train stacked; True if its data are missing.
 
-    That they are is said when the job's turn has come.
+    Missing data are reported when the job's turn has come.
     """
     s = job.settings[0]
     try:

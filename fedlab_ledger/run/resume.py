@@ -1,8 +1,8 @@
-"""Where long runs keep their place: a kill costs minutes of them, not hours.
+"""Checkpoints of long runs: a kill costs minutes of them, not hours.
 
 The files are in the folder `.under_way` of the ledger, one for each setting and seeds
-that are being played. Gone on is only from what the same code, torch, threads and
-device have left, so that a line is what its provenance says.
+that are being played. A run goes on only from a file that the same code, torch,
+threads and device have left, so that a line is what its provenance says.
 """
 
 import json
@@ -25,16 +25,16 @@ OFTEN = 300.0  # seconds between two times that a run keeps its place
 
 @dataclass(frozen=True)
 class UnderWay:
-    """Where the runs of a ledger keep their place, how often, and what made them."""
+    """Checkpoints of a ledger's runs: their folder, how often, and what made them."""
 
     ledger: Path
     every: float
     made_by: dict[str, Any]  # code, torch, threads, device
-    say: Callable[[str], object] = str  # is told what is not gone on from
+    say: Callable[[str], object] = str  # is told of a file that cannot be resumed
     used: list[Checkpoint] = field(default_factory=list)  # by the job that is played
 
     def of(self, job: Job, s: Setting, columns: Sequence[str]) -> Checkpoint:
-        """The file of the runs of a job's setting, watched for these columns."""
+        """Checkpoint of the runs of a job's setting, watched for these columns."""
         what = [s.key, list(job.seeds), sorted(set(columns))]
         name = sha256(json.dumps(what).encode()).hexdigest()[:16]
         path = self.ledger / FOLDER / f"{name}.safetensors"
@@ -45,14 +45,14 @@ class UnderWay:
         return self.used[-1]
 
     def over(self) -> None:
-        """Take away what is stored as lines now, and the folder with the last of it."""
+        """Remove checkpoints of runs whose lines are stored, and an empty folder."""
         for checkpoint in self.used:
             checkpoint.remove()
         self.used.clear()
         self._leave()
 
     def tidy(self, found: Found) -> None:
-        """Take away what a player left that was killed between storing and this."""
+        """Remove checkpoints of a player killed after it had stored its lines."""
         for path in (self.ledger / FOLDER).glob("*.safetensors"):
             with suppress(ValueError):
                 cells, seeds = json.loads(noted(path))

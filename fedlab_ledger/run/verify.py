@@ -16,12 +16,12 @@ _GROUPS = ("metrics", "seen")  # what these hold is compared one by one
 
 @dataclass(frozen=True)
 class Check:
-    """A stored line beside the same run, played again, and what is not as it was."""
+    """A stored line beside the same run, played again, and the fields that differ."""
 
     line: Line
     again: float | None
     differs: tuple[str, ...]
-    exact: bool  # whether it has to be the same numbers
+    exact: bool  # whether the numbers have to be the same
 
     @property
     def agrees(self) -> bool:
@@ -59,7 +59,7 @@ def verify(cell: Cell, line: Line, device: str, tolerance: float) -> Check:
 
 
 def _changed(old: Line, new: Line) -> Iterator[str]:
-    """What is stored and not the same."""
+    """Fields of two lines that are not the same."""
     yield from (name for name in _STORED if old.get(name) != new.get(name))
     for group in _GROUPS:
         mine, theirs = old.get(group, {}), new.get(group, {})
@@ -68,7 +68,7 @@ def _changed(old: Line, new: Line) -> Iterator[str]:
 
 
 def _far(cell: Cell, old: Line, new: Line, tolerance: float) -> Iterator[str]:
-    """What no other machine explains."""
+    """Differences that another machine does not explain."""
     a, b = old["value"], new["value"]
     if a != b and (a is None or b is None or abs(a - b) > tolerance):
         yield "value"
