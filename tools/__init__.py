@@ -1,1 +1,1 @@
-"""What `make` runs: fetch, execute, build, check. The core does not need it."""
+"""Tools that `make` runs: fetch, execute, build, check. The core needs none of them."""

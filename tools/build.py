@@ -111,7 +111,7 @@ def build(root: Path) -> bool:
 
 
 def _finish(site: Path) -> None:
-    """What the theme leaves no place for."""
+    """Mend the built pages where the theme has no setting for it."""
     for path in site.rglob("*.html"):
         page = path.read_text()
         path.write_text(percents_held(toggles_named(light(page))))
@@ -135,13 +135,13 @@ def _finish(site: Path) -> None:
 
 
 def toggles_named(page: str) -> str:
-    """A page whose table of contents says what its arrows, else mute, are for."""
+    """The page, with a label on every arrow of its table of contents."""
     arrow = r'<summary>(?=<span class="toctree-toggle")'
     return re.sub(arrow, '<summary aria-label="The pages below this one">', page)
 
 
 def light(page: str) -> str:
-    """A page that is painted before its scripts, with our icons for the theme's.
+    """The page, painted before its scripts run, with our icons for the theme's.
 
     The theme's come as a script and three fonts, 840 kB; `icons.css` draws those that
     its markup names.
@@ -157,7 +157,7 @@ def light(page: str) -> str:
 
 
 def percents_held(page: str) -> str:
-    """A page on which no line of text can begin with the sign of a percentage."""
+    """The page, on which no line of text can begin with a percent sign."""
     verbatim = r"<(pre|code|script|style|svg)\b.*?</\1>"
     return re.sub(
         rf"{verbatim}|(?<=\d) %",

@@ -1,14 +1,14 @@
-"""What a page shows of a notebook's cells, beyond what their tags say.
+"""Display of a notebook's cells on its page, beyond their tags.
 
 A solution is folded under its name, and so are runs that a text has told. The ledger's
-pages are tables: the calls that made
-them say nothing to who reads them, and are in the notebook.
+pages are tables: the calls that make them say nothing to their readers, and are left to
+the notebook.
 """
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-TABLES_ONLY = "ledger"  # what the names of such pages begin with
+TABLES_ONLY = "ledger"  # the names of such pages begin with it
 _PARAMETERS = "tag_parameters"
 _NAMED = {"tag_solution": "the solution", "tag_runs": "how this is run"}
 
@@ -18,7 +18,7 @@ def shows_code(page: str) -> bool:
 
 
 def arrange(doctree: nodes.document, page: str) -> None:
-    """Name what folds hide, and leave out what a page of tables does not need."""
+    """Name the folds of a page, and leave out the code of a page of tables."""
     code = (e for e in doctree.findall(nodes.Element) if _element(e) == "cell_code")
     for cell in list(code):
         classes = cell.attributes["classes"]

@@ -1,4 +1,4 @@
-"""How to cite the book, and its licence: from CITATION.cff and LICENSE, typed once."""
+"""Citation and licence of the book, from CITATION.cff and LICENSE, typed once."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 
 
 def write(root: Path, to: Path) -> None:
-    """Write what the page `book/cite` shows of the two files below `to`."""
+    """Write the texts that the page `book/cite` includes to the folder `to`."""
     known = yaml.safe_load((root / "CITATION.cff").read_text())
     said = {
         "citation.txt": plain(known),
@@ -46,7 +46,7 @@ def _person(author: dict[str, str]) -> str:
 
 
 def _last_first(author: dict[str, str]) -> str:
-    """As BibTeX takes it apart; the name of a group stays in one piece."""
+    """Family name first, as BibTeX wants it; the name of a group in one piece."""
     if "name" in author:
         return f"{{{author['name']}}}"
     return f"{author['family-names']}, {author['given-names']}"

@@ -1,11 +1,11 @@
-"""Try what a seed of each number in the papers' headline tables costs; keep the lines.
+"""Measure the cost of a seed for each number in the papers' headline tables.
 
     FEDLAB_DATA=folder python -m tools.costs [--paper fedimpro]
 
-Only of cells of which nothing is stored at the paper's scale. A try is a round of each
-setting, its training in part; its line goes to the end of `results/costs.jsonl`, and
-the ledger's pages say it where a number is not there yet. What counts is the time that
-one thread computes: a machine that does other things, too, makes no run dearer.
+Cells with a line at the paper's scale are left out. A try takes seconds to minutes and
+plays nothing; its line is added to `results/costs.jsonl`, and the ledger's pages show
+it where a number is missing. Only the time that one thread computes counts: a busy
+machine makes no run dearer.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from tools import paths
 
 
 def waiting(paper: str, ledger: Path) -> list[Job]:
-    """A seed of each cell of a paper's headline that nothing is stored of."""
+    """Jobs of one seed for the cells of a paper's headline that have no line."""
     found = Store(ledger).read()
     cells = [c for c in HEADLINES[paper].cells if not found.of(c.key(SCALE))]
     return jobs(cells, SCALE, (0,), found)
 
 
 def computed(job: Job) -> float:
-    """The seconds that a job's runs would compute, by what a try of it did."""
+    """Seconds that a job's runs would compute, estimated from a try."""
     torch.set_num_threads(1)
     begun = time.perf_counter(), time.process_time()
     seconds = Costs().job(job)
@@ -46,7 +46,7 @@ def computed(job: Job) -> float:
 
 
 def lines_of(job: Job, seconds: float) -> list[dict[str, Any]]:
-    """What is kept of a try: a line a cell."""
+    """Lines that keep a try, one a cell."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     about = {"scale": job.scale, "seconds": round(seconds, 1), "device": "cpu"}
     about |= {"threads": torch.get_num_threads(), "torch": torch.__version__}

@@ -1,8 +1,8 @@
 """Files that a notebook's outputs depend on: those it imports, and those it read.
 
-What is imported is followed by reading the code, so that it is known before anything
-runs; what is opened besides, as results or a module that is loaded by its name, is
-written down while the notebook runs (`record`).
+Imports are followed by reading the code, so that they are known before anything runs;
+other files, such as results or a module that is loaded by its name, are written down as
+they are opened while the notebook runs (`record`).
 """
 
 import ast
@@ -46,7 +46,7 @@ def _imports_of(path: Path, changed: int, root: Path) -> list[Path]:
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
-    """Dotted names that an import may mean: modules, and what is taken from them."""
+    """Dotted names that an import may mean: modules, and names taken from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -69,7 +69,7 @@ def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
 
 
 def record(root: str, to: str) -> None:
-    """Write to a file, a line each, what this process opens below `root` from now on.
+    """Write to a file the paths below `root` that this process opens, a line each.
 
     It also runs alone, in a kernel that knows nothing of this package.
     """
@@ -88,7 +88,7 @@ def record(root: str, to: str) -> None:
 
 
 def opened(noted: Iterable[str]) -> list[str]:
-    """What `record` wrote, sorted: modules by their sources, nothing that is made."""
+    """Sorted paths from `record`: modules by their sources, nothing that is made."""
     found = set()
     for name in noted:
         path = Path(name)
@@ -101,10 +101,10 @@ def opened(noted: Iterable[str]) -> list[str]:
 
 
 def digested(read: Iterable[str], root: Path, add: Callable[[bytes], object]) -> None:
-    """Give names and contents of these files to `add`; those that are not there, too.
+    """Pass names and contents of these files to `add`, missing ones included.
 
-    Of a folder of lines also the names that begin as one that was read, up to its dash:
-    a new table of a paper belongs to whoever reads that paper's.
+    In a folder of lines, also all names that begin like one that was read, up to its
+    dash: a new table of a paper concerns every reader of that paper's tables.
     """
     for name in sorted(read):
         path = root / name

@@ -53,7 +53,7 @@ def copy_of(source: Path, root: Path) -> Path:
 
 
 def command(source: Path, parameters: Parameters) -> str:
-    """What makes the same copy again, to be typed in a clone of the repository."""
+    """Command that makes the same copy again, to be typed in a clone."""
     words = [".venv/bin/python", "-m", "tools.execute"]
     for name, value in parameters.items():
         plain = isinstance(value, str) and yaml.safe_load(value) == value
@@ -66,8 +66,8 @@ def fingerprint(
 ) -> str:
     """Hash of everything that determines the outputs of a notebook.
 
-    `read` is what it was seen to read besides its modules. Its own stored outputs are
-    left out: they are references for nbval.
+    `read` are the files it was seen to read besides its modules. Its own stored outputs
+    are left out: they are references for nbval.
     """
     digest = hashlib.sha256()
     cells = nbformat.read(source, as_version=4).cells

@@ -1,4 +1,4 @@
-"""What the repository's address is for: buttons, and notebooks opened alone.
+"""Uses of the repository's address: buttons, and notebooks opened alone.
 
 The address stands in one place, `repository: url` in `_config.yml`. With it, chapters
 get buttons for Binder and Colab, and a notebook that is opened by itself fetches the
@@ -8,7 +8,7 @@ where the core is installed. It is written by
     python -m tools.launch notebooks/*.ipynb
 
 after a notebook was added, or after the address has changed. The same command folds in
-JupyterLab what the book folds, as far as it is long.
+JupyterLab the long cells that the book folds.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def address(config: dict[str, Any]) -> str:
 
 
 def buttons(config: dict[str, Any]) -> dict[str, Any]:
-    """What to lay over a configuration so that pages have their buttons."""
+    """Settings to add to a configuration so that pages have their buttons."""
     if not address(config):
         return {}
     html = {"use_repository_button": True, "use_issues_button": True}
@@ -105,10 +105,10 @@ def prepare(path: Path, source: str) -> bool:
 
 
 def fold(cell: nbformat.NotebookNode) -> None:
-    """Hide a cell's code in JupyterLab if the book does; but a short one is no burden.
+    """Hide a cell's code in JupyterLab if the book does and it is long.
 
-    A solution is always hidden, however short, and the parameters are never: there they
-    are what one wants to change.
+    A solution is always hidden, however short, and the parameters are never: there a
+    reader wants to change them.
     """
     tags = set(cell.metadata.get("tags", []))
     long = len(cell.source.splitlines()) > SHORT or bool(tags & {TAG, "hide-cell"})

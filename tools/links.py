@@ -46,7 +46,7 @@ def ask(url: str) -> str:
 
 
 def ask_all(urls: Iterable[str]) -> dict[str, str]:
-    """What is to be said of each address that did not simply answer."""
+    """Trouble of each address that did not simply answer, as `ask` words it."""
     every = sorted(urls)
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(ask, every)

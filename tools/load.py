@@ -1,4 +1,4 @@
-"""How soon a page is there for a reader on a slow line, and what it took.
+"""Time and bytes until a page is there for a reader on a slow line.
 
 The line is that of a phone on the train: 1.6 Mbit/s, 150 ms to the server and back.
 """

@@ -1,4 +1,4 @@
-"""Where things are, relative to the root of a project."""
+"""Paths of things, relative to the root of a project."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def stage(root: Path) -> Path:
-    """The tree the site is built from: the sources, with executed notebooks."""
+    """The tree that the site is built from: the sources, with executed notebooks."""
     return root / "_build" / "stage"
 
 

@@ -1,7 +1,7 @@
-"""What a published site has besides its pages.
+"""Files that a published site has besides its pages.
 
-A page for what is not there; for crawlers, where they may go and, once the site's
-address is known, what there is.
+A page for addresses that do not exist; for crawlers, robots.txt and, once the site's
+address is known, a list of the pages.
 """
 
 import html
@@ -18,7 +18,7 @@ _SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def publish(site: Path, address: str) -> None:
-    """Add to a built site what hosts and crawlers ask for; `address` may be empty."""
+    """Add the files for hosts and crawlers to a built site; `address` may be empty."""
     address = address.rstrip("/")
     search = (site / "search.html").read_text()
     (site / NOT_FOUND).write_text(not_found(search, urlsplit(address).path + "/"))

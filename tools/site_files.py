@@ -1,6 +1,6 @@
-"""The site as files: where its links lead, what its pictures say, what it loads.
+"""Checks of the site as files: links, texts of pictures, files from other hosts.
 
-Each check takes the pages of a site and returns what is wrong, one line each.
+Each check takes the pages of a site and returns its faults, one line each.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ def broken_links(site: Documents) -> list[str]:
 
 
 def foreign_assets(site: Documents) -> list[str]:
-    """What a page would load from another host."""
+    """Files that a page would load from another host."""
     return [
         f"{path.name}: {target}"
         for path, page in site.items()
@@ -58,7 +58,7 @@ def foreign_assets(site: Documents) -> list[str]:
 
 
 def mute_pictures(site: Documents) -> list[str]:
-    """Pictures without a text for those who do not see them."""
+    """Pictures without a text for readers who do not see them."""
     return [
         f"{path.name}: {str(tag)[:100]}"
         for path, page in site.items()

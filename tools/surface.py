@@ -1,4 +1,4 @@
-"""What the packages offer: every public name, and what its source says of it.
+"""Public names of the packages, each with the text and comments of its source.
 
 A name is public if a room of the core, the core itself or the ledger offers it without
 an underscore. It belongs to the room that it is defined in, and is called by the
@@ -37,7 +37,7 @@ Parameter = inspect.Parameter
 
 @dataclass(frozen=True, eq=False)
 class Name:
-    """A public name: how it is imported, the room it belongs to, and what it is."""
+    """A public name: its import path, the room it belongs to, and its object."""
 
     full: str
     room: str
@@ -50,7 +50,7 @@ class Name:
 
     @property
     def kind(self) -> str:
-        """The kind of object that it is to Sphinx."""
+        """Kind of object in Sphinx's words."""
         if inspect.isclass(self.thing):
             wrong = issubclass(self.thing, BaseException)
             return "exception" if wrong else "class"
@@ -58,7 +58,7 @@ class Name:
 
     @property
     def called(self) -> Any:
-        """What a call of it runs."""
+        """The function that a call of it runs."""
         if not inspect.isclass(self.thing):
             return self.thing
         how = "__call__" if is_protocol(self.thing) else "__init__"
@@ -118,7 +118,7 @@ def _home(thing: Any) -> str:
 
 
 def _holder(thing: Any) -> str:
-    """Where the kind of a record is defined; else the deepest module that has it."""
+    """Module that defines a record's class; else the deepest module that has it."""
     if is_ours(type(thing)):
         return type(thing).__module__
     have = [
@@ -129,7 +129,7 @@ def _holder(thing: Any) -> str:
     return max(have, key=lambda name: name.count("."))
 
 
-# -- what its source says ------------------------------------------------------------
+# -- the text of its source ------------------------------------------------------------
 
 
 def hints(called: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def hints(called: Any) -> dict[str, Any]:
 
 
 def arguments(called: Any) -> dict[str, Parameter]:
-    """What a callable is given, by name, without itself."""
+    """Parameters of a callable, by name, without self."""
     asked = inspect.signature(called).parameters
     return {name: p for name, p in asked.items() if name not in ("self", "cls")}
 
@@ -186,7 +186,7 @@ def remarks(thing: Any) -> Fields:
 
 
 def told(thing: Any) -> tuple[str, Fields, str]:
-    """A docstring's prose, what it says of arguments, and what it says is refused."""
+    """A docstring's prose, its texts on arguments, and its text on what is refused."""
     prose, *blocks = re.split(
         r"\n\n(?=(?:Args|Raises):\n)", inspect.getdoc(thing) or ""
     )
@@ -208,8 +208,8 @@ def told(thing: Any) -> tuple[str, Fields, str]:
 def options_of(make: Any) -> Fields:
     """The options that a method's maker hands on, and their defaults.
 
-    Its docstring says whose they are. Which of those it takes is tried: it sets some
-    itself.
+    Its docstring names their owner. Each of the owner's options is tried, since the
+    maker sets some itself.
     """
     made = inspect.unwrap(getattr(make, "func", make))
     whose = re.search(

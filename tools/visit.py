@@ -1,8 +1,8 @@
-"""One page in a browser, as a reader opens it, and everything that is wrong with it.
+"""One page in a browser, as a reader opens it, and checks that list its faults.
 
-Each check takes what `opened` gives and returns what it found, in words: nothing found
-is an empty list. The tests of the site make one visit of each page, and plant faults in
-pages of their own to show that each check finds what it is for.
+Each check takes the visit from `opened` and returns its findings in words, or an empty
+list. The tests of the site make one visit of each page, and plant faults in pages of
+their own to show that each check finds its fault.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ _INK = "getComputedStyle(document.querySelector('.fl-figure svg, main')).color"
 
 @dataclass
 class Visit:
-    """An open page, and what the browser said about it so far."""
+    """An open page, and the browser's complaints about it so far."""
 
     page: Page
     problems: list[str] = field(default_factory=list)
@@ -143,7 +143,7 @@ def _settled(page: Page, scheme: Any) -> str | None:
 
 
 def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
-    """What axe finds against WCAG 2.1 AA in one theme."""
+    """Violations of WCAG 2.1 AA that axe finds in one theme."""
     page = visit.page
     page.emulate_media(color_scheme=scheme)
     if not page.evaluate("() => 'axe' in window"):
@@ -160,7 +160,7 @@ def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
 
 
 def not_for_phones(visit: Visit) -> list[str]:
-    """What does not fit a narrow screen, or cannot be read on it."""
+    """Parts that do not fit a narrow screen, or cannot be read on it."""
     page = visit.page
     page.set_viewport_size(PHONE)
     page.evaluate(f"() => {_FRAME}")
@@ -174,7 +174,7 @@ def not_for_phones(visit: Visit) -> list[str]:
 
 
 def stuck_theme(visit: Visit) -> list[str]:
-    """What does not change when the reader asks for another theme."""
+    """Parts that do not change when the reader asks for another theme."""
     page = visit.page
     switch = page.locator("button.theme-switch-button").first
     if not switch.count():
@@ -189,7 +189,7 @@ def stuck_theme(visit: Visit) -> list[str]:
 
 
 def answered(visit: Visit) -> None:
-    """Answer the page's questions, so that what waits for an answer is open."""
+    """Answer the page's questions, which opens the parts that wait for an answer."""
     for box in visit.page.locator(".fl-predict").all():
         box.get_by_role("radio").first.check()
 
@@ -259,12 +259,12 @@ def _sweep(widget: Locator, control: Locator, way) -> bool:
 
 
 def _centre(control: Locator) -> None:
-    """Away from the page's sticky header, which would take the clicks itself."""
+    """Scroll a control away from the page's sticky header, which would take clicks."""
     control.evaluate("element => element.scrollIntoView({block: 'center'})")
 
 
 def _by_mouse(control: Locator, done: Callable[[], bool]) -> bool:
-    """Try the control's values until that is enough; whether it was."""
+    """Try the control's values until `done()`; whether that came."""
     if control.locator("select").count():
         select = control.locator("select")
         for label in select.locator("option").all_inner_texts():
