@@ -25,7 +25,7 @@ GOODBYE = 20  # seconds a peer has to end
 
 
 def command(name: str, case_name: str) -> list[str]:
-    """What starts a peer; makes its environment if there is none yet."""
+    """Command that starts a peer; makes its environment if there is none yet."""
     if name.startswith(EARLIER):
         return [sys.executable, "-m", "benchmarks.peers.earlier_peer", case_name]
     return [str(make(name)), "-m", f"benchmarks.peers.{name}_peer", case_name]

@@ -1,7 +1,7 @@
 """A virtual environment for each peer, made when it is first needed.
 
-A peer's own packages come first; everything else, torch and numpy above all, is what
-the running interpreter has: a `.pth` file puts its packages behind the peer's. So every
+A peer's own packages come first; everything else, torch and numpy above all, is that of
+the running interpreter: a `.pth` file puts its packages behind the peer's. So every
 peer runs on the very same build of torch, and torch is not installed once more. pip
 comes from there too. Nothing that a peer pins is overridden.
 """

@@ -9,7 +9,7 @@ from benchmarks.peers import protocol, work
 
 
 class _Data:
-    """What the trainer asks for a client's mini-batches.
+    """Data set as the trainer expects it: mini-batches of a client.
 
     Batches are cut from tensors: a DataLoader, which collates samples one by one, would
     only be slower.
@@ -30,7 +30,7 @@ def simulate(case: Case, use: protocol.Use) -> None:
 
     class Pipeline(StandalonePipeline):
         def evaluate(self) -> None:
-            """Nothing is evaluated."""
+            """Evaluate nothing."""
 
     model = work.start(case)
     trainer = SGDSerialClientTrainer(model, case.clients)

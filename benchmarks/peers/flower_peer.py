@@ -68,7 +68,7 @@ def _strategy(clients: int):
 
 
 def _serve(case: Case, use: protocol.Use, grid, processes: int) -> None:
-    """What the server does: start the strategy anew at each request."""
+    """Serve requests: start the strategy anew at each one."""
     from flwr.app import ArrayRecord, ConfigRecord  # pyright: ignore[reportMissingImports]
 
     model, strategy = work.start(case), _strategy(case.clients)

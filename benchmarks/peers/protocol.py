@@ -1,4 +1,4 @@
-"""How a peer talks to whoever times it: one line of JSON for each line it reads.
+"""Protocol between a peer and its timer: one line of JSON for each line read.
 
     python -m benchmarks.peers.NAME_peer CASE            # serve
     python -m benchmarks.peers.NAME_peer CASE --check    # compare with a plain loop
@@ -65,7 +65,7 @@ def serve(
 
 
 def check(case: Case, simulation: Simulation, answers: TextIO) -> None:
-    """Say how far the peer's averages are from a plain loop's, and how far both went.
+    """Print the peer's largest difference from a plain loop, and the largest change.
 
     Only a case whose mini-batch is the client's whole data has an answer that does not
     depend on the order.
@@ -85,14 +85,14 @@ def check(case: Case, simulation: Simulation, answers: TextIO) -> None:
 
 
 def _own_stdout() -> TextIO:
-    """The real standard output; from now on, everyone else's is the error output."""
+    """The real standard output; all other prints now go to the error output."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return answers
 
 
 def main(simulate: Callable[[Case, Use], None]) -> None:
-    """Run a peer: `simulate` sets a case up and hands it to what it is given."""
+    """Run a peer: `simulate` sets a case up and passes it to its second argument."""
     parser = argparse.ArgumentParser()
     parser.add_argument("case")
     parser.add_argument("--check", action="store_true")

@@ -1,4 +1,4 @@
-"""What every peer trains: the case's data, one client's epoch, and the right answer."""
+"""Work of every peer: the case's data, one client's epoch, and the right answer."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ IDENTITY = ("name", "batch_size", "lr")
 
 
 def identity(case: Case) -> dict:
-    """What `find` needs in another process; a case itself cannot be sent."""
+    """Arguments of `find` in another process; a case itself cannot be sent."""
     return {field: getattr(case, field) for field in IDENTITY}
 
 
