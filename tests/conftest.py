@@ -1,4 +1,4 @@
-"""What several tests share: hypothesis without a clock, and a small world.
+"""Fixtures and settings for all tests: hypothesis without a clock, a small world.
 
 Tensors in tests are tiny: one thread is fastest, and leaves the other cores to the
 browser. What depends on the number of threads asks for the `threads` fixture.
@@ -30,7 +30,7 @@ torch.set_num_threads(1)
 
 
 class ByFile(LoadScopeScheduling):
-    """What shares costly fixtures runs in one process: a file, or a page of the site.
+    """Scheduling that keeps shared fixtures in one process: a file, or a site's page.
 
     (xdist's own `--dist loadgroup` groups nothing under pytest 9.2.)
     """
@@ -41,7 +41,7 @@ class ByFile(LoadScopeScheduling):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what looks at the built book: the tests of the site, of executed copies."""
+    """Mark tests of the built book: those of the site, and of executed copies."""
     for item in items:
         copies = "copy" in getattr(item, "fixturenames", ())
         if copies or "tests/site/" in item.nodeid:

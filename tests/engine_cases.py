@@ -1,4 +1,4 @@
-"""What the engine's tests share: networks, problems, and a plain loop to compare with.
+"""Cases for the engine's tests: networks, problems, and a plain loop to compare with.
 
 `ordinary` is a loop around `torch.optim.SGD` and PyTorch's own layers. Most comparisons
 are in double precision, where a difference is a mistake and not a rounding.

@@ -1,4 +1,4 @@
-"""What several tests of the ledger share: small settings, cells and tables."""
+"""Cases for tests of the ledger: small settings, cells and tables."""
 
 from dataclasses import replace
 from typing import Any
@@ -36,7 +36,7 @@ def cell(row: str, column: str = "one", **changes) -> Cell:
 
 
 def declare(monkeypatch, *cells: Cell) -> Table:
-    """Let these cells' table be the only one that is declared."""
+    """Declare the table of these cells, and no other."""
     table = Table("made", "table1", "A table for tests", cells)
     monkeypatch.setattr(papers, "TABLES", {table.path: table})
     monkeypatch.setattr(papers, "CLAIMS", {})

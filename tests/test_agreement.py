@@ -1,4 +1,4 @@
-"""What modules and the book say of the published programs is what was measured."""
+"""Agreement with published programs, as modules and the book state it, is measured."""
 
 import ast
 import csv

@@ -388,7 +388,7 @@ def test_nothing_is_ever_unpickled(name):
 
 @pytest.mark.parametrize("name", [n for n in MODULES if n.endswith(".__init__")])
 def test_a_room_shows_nothing_but_ours(name):
-    """What an __init__ imports of others it must use itself."""
+    """An __init__ must use itself any name that it imports of others."""
     tree = MODULES[name]
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     for node in tree.body:

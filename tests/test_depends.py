@@ -1,4 +1,4 @@
-"""What a notebook depends on, in this repository: its imports, and what they import."""
+"""Files that a notebook depends on here: its imports, and what they import."""
 
 import json
 from pathlib import Path

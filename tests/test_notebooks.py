@@ -1,4 +1,4 @@
-"""What every chapter keeps to, before and after it is executed."""
+"""Rules for every chapter, before and after it is executed."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What a published site has besides its pages, on small sites and pages."""
+"""Files that a published site has besides its pages, on small sites and pages."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says there is to read is what there is to read."""
+"""CONTRIBUTING's counts of lines to read, and its drawing of a round, hold."""
 
 import re
 import sys

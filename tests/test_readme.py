@@ -1,4 +1,4 @@
-"""What the README shows must work as it stands."""
+"""Examples of the README work as they stand."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What a seed draws stays what it was: stored results belong to their draws.
+"""Draws of a seed stay as they were: stored results belong to their draws.
 
 The words here were written down from the draws that the ledger's results were made
 with. A change that moves one moves published numbers: it says so under "Numbers".

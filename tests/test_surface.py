@@ -49,7 +49,7 @@ Surface = dict[str, Callable]
 
 
 def surface() -> Surface:
-    """What is public: the names that rooms offer, without an underscore."""
+    """Public names: those that rooms offer, without an underscore."""
     found: Surface = {}
     for room in ROOMS:
         for name, thing in vars(importlib.import_module(room)).items():
@@ -309,7 +309,7 @@ def test_everything_public_is_held_to_its_signature(name):
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """What writes files, writes them here."""
+    """Run in an empty folder, for functions that write files."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -122,7 +122,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 
 def missing(cells: list[tuple[str, bool]]) -> set[str]:
-    """What visible cells use of hidden ones; a cell is its code, and whether hidden."""
+    """Names that visible cells use of hidden ones, given code and whether hidden."""
     known, lacking = set(dir(builtins)), set[str]()
     for source, hidden in cells:
         tree = ast.parse(source)

@@ -1,4 +1,4 @@
-"""What runs elsewhere cannot be tried here; what can be said of it beforehand is."""
+"""Workflows run elsewhere; their text is checked here, as far as it can be."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40}")
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a workflow, as far as its text says."""
+    """Faults of a workflow, as far as its text shows them."""
     flow = yaml.load(text, Loader=yaml.BaseLoader)  # keeps `on` a word
     found = [f"unknown key {key}" for key in flow.keys() - KEYS]
     found += [f"unknown event {event}" for event in flow["on"].keys() - EVENTS]

@@ -1,4 +1,4 @@
-"""What a rule may not do: keep what it never began with, send what it does not name."""
+"""Refusals of a rule: state it never began with, uploads it does not name."""
 
 from dataclasses import fields, replace
 

@@ -211,7 +211,7 @@ NCHW, NHW = (3, 32, 32), (28, 28)
 
 
 class _Half:
-    """What a torchvision set looks like once it is there."""
+    """Stand-in for a torchvision set that is there."""
 
     raw: tuple[int, ...] = NHW
 

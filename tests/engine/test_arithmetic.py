@@ -1,4 +1,4 @@
-"""What a process was set to does not reach into a run, nor a run into the process."""
+"""Settings of the process do not reach into a run, nor a run into the process."""
 
 import pytest
 import torch

@@ -361,7 +361,7 @@ def test_tf32_is_off_unless_asked_for():
 @CUDA
 @pytest.mark.gpu
 def test_a_cohort_that_fills_the_device_is_split():
-    """What is left of the memory does not hold all clients at a time."""
+    """The memory that is left does not hold all clients at a time."""
     wide = build("mlp", (1, 4, 4), 4, hidden=(1024, 1024))
     _, x, y, cohort, _ = problem(PLAIN, [16] * 40, torch.float32)
     start = ClientInput(repeat(initial_state(wide, 0), 40))  # 4 MB a client

@@ -1,4 +1,4 @@
-"""What only whole runs on a CUDA device show: against a CPU, again, and for long.
+"""Whole runs on a CUDA device: against a CPU, again, and for long.
 
 `FEDLAB_GPU=cpu pytest tests/engine/test_gpu.py` rehearses it without one.
 """

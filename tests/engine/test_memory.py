@@ -1,4 +1,4 @@
-"""What a round gives back is there for the next one."""
+"""Memory that a round gives back is there for the next one."""
 
 import platform
 import subprocess

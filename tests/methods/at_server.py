@@ -1,4 +1,4 @@
-"""What a server is given in a round, and in which mini-batches it learns."""
+"""Cases for server rules: a round's end, and the server's mini-batches."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def three_of_four() -> World:
 
 
 def arguments_of(s: Setting) -> tuple[Any, ...]:
-    """What every plain version here is given first."""
+    """First arguments of every plain version here."""
     return (*s.start, *s.sgd, s.by_size)
 
 

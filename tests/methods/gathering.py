@@ -1,4 +1,4 @@
-"""What a server has in hand, made by hand."""
+"""`Gathered` of a server, made by hand."""
 
 from dataclasses import replace
 

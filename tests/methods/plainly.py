@@ -24,7 +24,7 @@ Batches = Callable[[int, int], list[Tensor]]
 
 @dataclass
 class Setting:
-    """What every plain `run` begins with."""
+    """Arguments that every plain `run` begins with."""
 
     model: torch.nn.Module
     clients: Clients

@@ -59,7 +59,7 @@ TRAIN = Training(lr=0.1, epochs=2, batch_size=20)
 
 
 def pairs(group_of) -> list[bool]:
-    """Who is together with whom, whatever the numbers of the groups."""
+    """Whether each two are together, whatever the numbers of the groups."""
     return [
         group_of[i] == group_of[j] for i, j in combinations(range(len(group_of)), 2)
     ]

@@ -1,4 +1,4 @@
-"""What a method does when nothing is said: its numbers, from a paper or its code.
+"""Defaults of every method: its numbers, from a paper or its code.
 
 A method's numbers are written in its maker and again in its records, to be used alone:
 both must be these, and every default that there is must stand here.

@@ -10,7 +10,7 @@ from fedlab_core.methods.descent import Adam, Sgd
 
 
 def walked(mine, theirs, w, steps=30):
-    """Where both are after the same random slopes, at a rate that falls."""
+    """Both positions after the same random slopes, at a rate that falls."""
     rng = torch.Generator().manual_seed(1)
     for t in range(steps):
         slope = torch.randn(w.shape, generator=rng, dtype=w.dtype)

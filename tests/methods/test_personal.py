@@ -81,7 +81,7 @@ def test_ditto(small_world):
 
 
 def own_models_of(run):
-    """What clients keep beside the group's model when a run is over."""
+    """Models that clients keep beside the group's model when a run is over."""
     w, simulation = run.world, Simulation(run)
     for t in range(run.rounds):
         play = simulation.round(t)

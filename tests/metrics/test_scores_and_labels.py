@@ -1,4 +1,4 @@
-"""What is measured, against scikit-learn, SciPy or a sum written out."""
+"""Measures, against scikit-learn, SciPy or a sum written out."""
 
 import numpy as np
 import pytest

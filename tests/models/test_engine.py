@@ -67,7 +67,7 @@ def test_a_call_leaves_nothing_behind_in_the_module(fails):
 
 
 def in_two_halves(net, params, batch, given):
-    """What a rule on features does: the head learns from shifted features as well.
+    """Loss of a rule on features: the head learns from shifted features as well.
 
     Padding has to stay behind everything else, for the head may drop rows' units out.
     """

@@ -1,4 +1,4 @@
-"""How large the networks are: against the papers, torchvision and plain arithmetic."""
+"""Sizes of the networks: against the papers, torchvision and plain arithmetic."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def numbers(module: nn.Module) -> int:
 
 
 def theirs(make, *arguments, **options) -> int:
-    """How many numbers torchvision's network has, without drawing them."""
+    """Number of parameters of torchvision's network, without drawing them."""
     with torch.device("meta"):
         return numbers(make(*arguments, **options))
 

@@ -1,4 +1,4 @@
-"""Who holds what: covers, sizes, seeds, digests and files of every split."""
+"""Splits: covers, sizes, seeds, digests and files of every split."""
 
 import json
 from pathlib import Path

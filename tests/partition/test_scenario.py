@@ -1,4 +1,4 @@
-"""What is done to clients' data: to whom, to which samples, and to nothing else."""
+"""Changes to clients' data: to these clients, these samples, and nothing else."""
 
 import math
 from dataclasses import replace

@@ -114,7 +114,7 @@ def test_clients_are_relabelled_in_training_and_test():
 
 
 def label_map(before, after, classes=10) -> dict[int, set[int]]:
-    """Which labels each label became."""
+    """Labels that each label became."""
     return {c: set(after[before == c].tolist()) for c in set(before.tolist())}
 
 

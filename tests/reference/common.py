@@ -1,4 +1,4 @@
-"""What the plain versions share: parameter dicts, one client's training, one record."""
+"""Shared by the plain versions: parameter dicts, one client's training, one record."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -19,10 +19,10 @@ Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 @dataclass
 class Round:
-    """What is there to compare after a round.
+    """Results of a round, to compare.
 
     `model` is the state of the model that is evaluated; `server` and `clients` hold
-    what each keeps for the next round, by the paper's letter. `clients[letter][k]` is
+    the state of each for the next round, by the paper's letter. `clients[letter][k]` is
     client k's, of all clients and not of the participants only.
     """
 

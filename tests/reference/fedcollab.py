@@ -192,7 +192,7 @@ def distance(
 
 
 def split_counts(y: Tensor, take: int) -> dict[int, int]:
-    """How many samples of each label train the discriminator: floor(rate n + .49).
+    """Samples of each label that train the discriminator: floor(rate n + .49).
 
     rate = take / m_k, where `take` is half the smallest client's size.
     """

@@ -20,7 +20,7 @@ Upload = Callable[[int, int, str, torch.Size], Tensor]
 
 @dataclass(frozen=True)
 class Variant:
-    """Which FedImpro: the fields' defaults are the authors' code."""
+    """Variant of FedImpro: the defaults are the authors' code."""
 
     omega: float | None = None  # weight of a batch's statistics; None: min(1, D/5000)
     cap: float | None = 0.1  # largest entry of s
