@@ -15,7 +15,7 @@ from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
-from fedlab_core.models.network import Network, numbers
+from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import copied, stack
 
 _LAST = torch.channels_last
@@ -84,7 +84,7 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
     steps, real = int(plan.steps[k]), plan.real[:, k].tolist()
     at, marks = plan.at[:, k].to(task.x.device), plan.marks(k).to(task.x.device)
     format = _LAST if _channels_last(network, task.x) else torch.preserve_format
-    like = numbers(task.x, live)
+    like = float_like(task.x, live)
     none, total = like.new_zeros(0), like.new_zeros(())
     moves = one.drawn(training, marks, plan.at.shape[2]).get("drawn")
     names, ws = list(live), list(live.values())

@@ -14,7 +14,7 @@ from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
-from fedlab_core.models.network import numbers
+from fedlab_core.models.network import float_like
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, flatten, gradient, with_grad
 
 Hold = Callable[[dict[str, Tree], Tree, Tree], None]
@@ -49,7 +49,7 @@ class StackedCohort:
         """
         begun, buffers = self.task.network.split(given.start)
         own, velocity, kept = one.unpack(given.state, begun, self.training)
-        like = numbers(self.x, begun)
+        like = float_like(self.x, begun)
         changing = {
             "buffers": copied(buffers | kept),
             "own": copied(own),
@@ -140,7 +140,7 @@ class StackedCohort:
         params = {n: w.contiguous() for n, w in trees["params"].items()}
         buffers = trees["buffers"]
         given = ClientInput(trees["start"], trees["own"], trees["broadcast"])
-        steps, lr_sum = self.tables["steps"], plan.lr_sum.to(numbers(self.x, params))
+        steps, lr_sum = self.tables["steps"], plan.lr_sum.to(float_like(self.x, params))
         own, upload = one.finished(rule, params, given, steps, lr_sum, clients=True)
         state = one.pack(own, trees["velocity"], buffers, self.training)
         loss = trees["total"]["loss"] / steps.clamp(min=1)

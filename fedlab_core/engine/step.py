@@ -13,7 +13,7 @@ from torch import Tensor
 from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.errors import InputError, require
-from fedlab_core.models.network import Network, numbers
+from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import Tree
 
 # What the engine keeps in a client's state beside what its rule keeps there.
@@ -151,7 +151,7 @@ def value_of(
     A batch without padding has no weights: empty.
     """
     if not batch.weight.numel():
-        n, like = len(batch.x), numbers(batch.x, params)
+        n, like = len(batch.x), float_like(batch.x, params)
         weight = like.new_full((n,), 1 / n)
     else:
         weight = batch.weight

@@ -223,8 +223,8 @@ def explained(
         raise
 
 
-def numbers(x: Tensor, params: Tree) -> Tensor:
-    """What a network's numbers are like: its data, or, if those are words, itself."""
+def float_like(x: Tensor, params: Tree) -> Tensor:
+    """Tensor to take type and device from: x, or a parameter if x holds words."""
     return x if x.is_floating_point() else next(iter(params.values()))
 
 
