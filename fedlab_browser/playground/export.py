@@ -27,7 +27,7 @@ from fedlab_browser.tracing import MethodPrograms, Program, trace
 from fedlab_browser.tracing.trace_method import CHUNK, PARTS, Part
 from fedlab_core import Method, Training
 from fedlab_core.atomic_files import replacing
-from fedlab_core.engine.merge_runs import letting
+from fedlab_core.engine.merge_runs import parameters_from_broadcast
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.combined import WEIGHS, named
@@ -128,7 +128,7 @@ def numbers_of(name: str, choice: str) -> dict[str, Any]:
     def at(training: Training, **options) -> dict[str, float]:
         method = named(name, training, options)
         rule = method.personal.own_model if choice == "personal" else method.rule
-        return {} if rule is None else letting(rule)[1]
+        return {} if rule is None else parameters_from_broadcast(rule)[1]
 
     plain, other = at(_A), at(_B)
     found: dict[str, Any] = dict(plain)

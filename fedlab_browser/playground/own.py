@@ -10,7 +10,7 @@ from fedlab_browser.playground.export import PLAIN, SERVER, Rules, text
 from fedlab_browser.playground.page_file import Page, kept
 from fedlab_core import Method, Training
 from fedlab_core.arguments import checked
-from fedlab_core.engine.merge_runs import letting
+from fedlab_core.engine.merge_runs import parameters_from_broadcast
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods.combined import compose
 from fedlab_core.methods.fedavg import AVERAGE
@@ -148,7 +148,9 @@ def _trace(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
     made = Rules(rules["programs"])
     every = list(range(1, int(max(can.SLIDERS["clients"].stops)) + 1))
     if stands["rule"] == MINE:
-        rules["rule"][MINE] = made.rule(_paged(method), letting(method.rule)[1])
+        rules["rule"][MINE] = made.rule(
+            _paged(method), parameters_from_broadcast(method.rule)[1]
+        )
     if stands["weigh"] == MINE:
         found = made.traced(method, every, ["weigh"])
         rules["weigh"][MINE] = made.members(found, "weigh")
@@ -158,7 +160,10 @@ def _trace(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
         own = method.personal.own_model
         assert own is not None
         programs = made.client(made.traced(method, [], ["own"]), "own")
-        rules["personal"][MINE] = {**programs, "numbers": letting(own)[1]}
+        rules["personal"][MINE] = {
+            **programs,
+            "numbers": parameters_from_broadcast(own)[1],
+        }
     rules["programs"] = made.programs
 
 

@@ -14,7 +14,7 @@ from fedlab_browser.tracing.function import program_of
 from fedlab_browser.tracing.program import Program
 from fedlab_core.client import ClientInput
 from fedlab_core.engine import step as one
-from fedlab_core.engine.merge_runs import letting
+from fedlab_core.engine.merge_runs import parameters_from_broadcast
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.tree import Tree
 
@@ -42,7 +42,7 @@ def client_programs(task: one.Task, given: ClientInput, batch: int) -> ClientPro
 
     Their tensors have a client axis of one. The data are inputs, "x" and "y".
     """
-    rule, numbers = letting(task.rule)
+    rule, numbers = parameters_from_broadcast(task.rule)
     task, first = replace(task, rule=rule), given.of(slice(1))
     sent = {n: torch.full((1,), v) for n, v in numbers.items()}
     first = ClientInput(first.start, first.state, first.broadcast | sent)

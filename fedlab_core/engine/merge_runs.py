@@ -46,7 +46,7 @@ def merge(works: Sequence[Work]) -> tuple[Rule, list[Tree]]:
     return replace(rules[0], **hooks), sent
 
 
-def letting(rule: Rule) -> tuple[Rule, dict[str, float]]:
+def parameters_from_broadcast(rule: Rule) -> tuple[Rule, dict[str, float]]:
     """The rule with all of its numbers read from the broadcast, and the numbers."""
     hooks: dict[str, Any] = {}
     found: dict[str, float] = {}
