@@ -19,9 +19,9 @@ _HOOKS = ("loss", "gradient", "push", "begin", "finish")
 Work = tuple[Training, Rule]
 
 
-def blank(training: Training, rule: Rule) -> Work:
-    """How clients train without its numbers: those alike in it fit together."""
-    hooks = {name: _blank(getattr(rule, name)) for name in _HOOKS}
+def numberless(training: Training, rule: Rule) -> Work:
+    """A training and a rule with 0 for their numbers: equal ones can share a cohort."""
+    hooks = {name: _numberless(getattr(rule, name)) for name in _HOOKS}
     return _with(training, {"lr": 0.0}), _with(rule, hooks)
 
 
@@ -32,7 +32,7 @@ def merge(works: Sequence[Work]) -> tuple[Rule, list[Tree]]:
     sent: list[Tree] = [{} for _ in works]
     for name in _HOOKS:
         each = [getattr(rule, name) for rule in rules]
-        # one of them may be written 0, which is as blank as 0.0
+        # one of them may be written 0, which is equal to 0.0
         numbers = dict.fromkeys(n for hook in each for n in _numbers(hook))
         differ = [n for n in numbers if len({getattr(h, n) for h in each}) > 1]
         if not differ:
@@ -79,7 +79,7 @@ def _numbers(hook: Any) -> list[str]:
     return [f.name for f in fields(hook) if isinstance(getattr(hook, f.name), float)]
 
 
-def _blank(hook: Any) -> Any:
+def _numberless(hook: Any) -> Any:
     names = _numbers(hook)
     return _with(hook, dict.fromkeys(names, 0.0)) if names else hook
 

@@ -14,7 +14,7 @@ from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Trained, train
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.engine.determinism import exact
-from fedlab_core.engine.merge_runs import blank, merge
+from fedlab_core.engine.merge_runs import merge, numberless
 from fedlab_core.rounds.checkpoint import Checkpoint, Place, gone_on, place_of
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.records import History, Run, TrainRequest
@@ -146,7 +146,7 @@ def _train_all(
     """Train what the runs ask for, one cohort for those that can share one."""
     together: dict[tuple, list[int]] = {}
     for i, asked in wanted.items():
-        alike = blank(asked.training, asked.rule) if len(wanted) > 1 else None
+        alike = numberless(asked.training, asked.rule) if len(wanted) > 1 else None
         together.setdefault((id(pools[i]), alike), []).append(i)
     answers = {}
     for members in together.values():

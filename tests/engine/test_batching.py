@@ -9,7 +9,7 @@ import fedlab_core as fl
 from fedlab_core import engine, tree
 from fedlab_core.client.rule import Batch, ClientInput, Rule, cross_entropy
 from fedlab_core.client.training import Training
-from fedlab_core.engine.merge_runs import blank, merge
+from fedlab_core.engine.merge_runs import merge, numberless
 from fedlab_core.models.network import Net
 from fedlab_core.rounds import run as runs
 from fedlab_core.tree import Tree
@@ -98,10 +98,10 @@ def test_a_whole_number_is_a_setting_too(world, order) -> None:
 
 
 def test_only_numbers_may_differ() -> None:
-    assert len({blank(*setting) for setting in SETTINGS}) == 1
+    assert len({numberless(*setting) for setting in SETTINGS}) == 1
     others = [(replace(BASE, momentum=0.5), RULE)]
     others += [(BASE, replace(RULE, loss=cross_entropy))]
-    assert len({blank(*setting) for setting in [(BASE, RULE), *others]}) == 3
+    assert len({numberless(*setting) for setting in [(BASE, RULE), *others]}) == 3
 
 
 def test_alike_is_left_as_it_is() -> None:
