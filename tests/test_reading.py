@@ -1,4 +1,4 @@
-"""CONTRIBUTING's counts of lines to read, and its drawing of a round, hold."""
+"""Files, rooms and lines to read, as CONTRIBUTING gives them, are there."""
 
 import re
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fedlab_core as fl
+from tests.test_architecture import FLOW, PACKAGES
 
 ROOT = Path(fl.__file__).parent
 TEXT = (ROOT.parent / "CONTRIBUTING.md").read_text()
@@ -15,12 +16,26 @@ MOST = {
     "add a weighing rule": 110,
     "add a client's rule with a state": 250,
     "add a way to form groups": 200,
+    "add a server rule": 230,
+    "add a server rule that learns": 480,
+    "add a personal method": 260,
+    "add a data set": 480,
+    "add a network": 460,
+    "add a paper's table": 700,
+    "add a figure of a chapter": 1000,
+    "follow a round": 2100,
 }
 ROW = r"^\| (.+?) \| (`.+?) \| (\d+) \|$"
 ROWS = {
-    what: (re.findall(r"`([\w/]+\.py)`", files), int(lines))
+    what: (re.findall(r"`([\w/]+\.\w+)`", files), int(lines))
     for what, files, lines in re.findall(ROW, TEXT, re.M)
 }
+
+
+def place(file: str) -> Path:
+    """Path of a file of the core, or of another package if its name begins with one."""
+    root = ROOT.parent if file.split("/")[0] in PACKAGES else ROOT
+    return root / file
 
 
 def drawing(text: str) -> list[str]:
@@ -37,14 +52,52 @@ def drawing(text: str) -> list[str]:
 @pytest.mark.parametrize("what", ROWS)
 def test_the_lines_are_counted(what):
     files, lines = ROWS[what]
-    assert sum((ROOT / f).read_text().count("\n") for f in files) == lines
+    there = {f: place(f).read_text().count("\n") for f in files}
+    assert sum(there.values()) == lines, there
 
 
 def test_adding_costs_no_more_than_it_may():
-    assert set(MOST) | {"follow a round"} == set(ROWS)
+    assert set(MOST) == set(ROWS)
     for what, most in MOST.items():
         assert ROWS[what][1] <= most
     assert len(ROWS["follow a round"][0]) <= 12
+
+
+def test_files_outside_the_core_are_counted():
+    counted = {f for files, _ in ROWS.values() for f in files}
+    elsewhere = {f.split("/")[0] for f in counted if place(f) != ROOT / f}
+    assert elsewhere == {"fedlab_ledger", "fedlab_book"}
+
+
+MAP = re.findall(r"^\| `(?:(\w+)/|… (\w+)/)` \|", TEXT, re.M)
+
+
+def test_the_map_has_every_room_in_the_order_of_the_flow():
+    rooms: dict[str, list[str]] = {}
+    for package, room in MAP:
+        rooms |= {package: []} if package else {}
+        rooms[list(rooms)[-1]] += [room] if room else []
+    assert [name for name in rooms if name in PACKAGES] == list(PACKAGES)
+    for package in PACKAGES:
+        made = {path.parent.name for path in (ROOT.parent / package).glob("*/*.py")}
+        assert set(rooms[package]) == made
+        assert len(rooms[package]) == len(made)
+    built = [*rooms["fedlab_core"], *rooms["fedlab_ledger"]]
+    assert built == [name for name in FLOW if name in built]
+
+
+# What README's reader writes, and what `make` does.
+MADE = {"fedlab_core/methods/root.py", "tests/methods/test_root.py"}
+MADE |= {"_build/html", "_build/dist"}
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHAPTERS.md", "README.md"])
+def test_every_file_and_folder_that_is_named_is_there(name):
+    text = (ROOT.parent / name).read_text()
+    named = set(re.findall(r"`((?:[\w.]+/)+[\w.]*)`", text)) - MADE
+    assert len(named) >= 5
+    for file in named:
+        assert place(file).exists() or (ROOT.parent / file).exists(), file
 
 
 def test_a_round_runs_through_these_files_and_no_other(small_world):
@@ -78,4 +131,4 @@ def test_the_round_is_drawn_alike_everywhere():
     book = (ROOT.parent / "book" / "project.md").read_text()
     assert drawing(TEXT) == drawing(book) == drawing(fl.__doc__ or "")
     files = re.findall(r"\b(\w+/\w+\.py)", "\n".join(drawing(TEXT)))
-    assert len(files) >= 9 and all((ROOT / f).exists() for f in files)
+    assert len(files) >= 9 and all(place(f).exists() for f in files)

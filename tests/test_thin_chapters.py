@@ -8,12 +8,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.thin_cases import THIN
+from tests.thin_cases import MOST, RECIPE, THIN
 from tools import paths
 from tools.execute import copy_of
 
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-MAX_VISIBLE, MAX_HIDDEN, MAX_FOLDED = 15, 150, 10
 MAX_ALGORITHM = 25
 
 thin = pytest.mark.parametrize("name", THIN)
@@ -45,10 +44,23 @@ def on_view(name: str) -> list[nbformat.NotebookNode]:
     return [cell for cell in code(name) if not tags(cell) & HIDDEN]
 
 
+def test_the_recipe_promises_what_is_counted() -> None:
+    """Its table is what these tests and those of the built page hold a chapter to."""
+    assert MOST == {
+        "words on view": 3000,
+        "figures": 8,
+        "lines of a visible cell": 15,
+        "hidden lines of code": 150,
+        "folded cells in JupyterLab": 10,
+        "seconds by papermill": 60,
+    }
+    assert f"in at most {MAX_ALGORITHM} plain public lines" in RECIPE
+
+
 @thin
 def test_code_on_view_is_short(name: str) -> None:
     long = {c.source.splitlines()[0]: lines(c) for c in on_view(name)}
-    assert {k: v for k, v in long.items() if v > MAX_VISIBLE} == {}
+    assert {k: v for k, v in long.items() if v > MOST["lines of a visible cell"]} == {}
 
 
 @thin
@@ -56,7 +68,7 @@ def test_little_code_is_hidden(name: str) -> None:
     """Solutions, which a reader opens, the first cell and the parameters apart."""
     apart = {"solution", "install", "parameters"}
     hidden = [c for c in code(name) if tags(c) & HIDDEN and not tags(c) & apart]
-    assert sum(map(lines, hidden)) <= MAX_HIDDEN
+    assert sum(map(lines, hidden)) <= MOST["hidden lines of code"]
 
 
 @thin
@@ -64,7 +76,7 @@ def test_few_cells_are_folded_in_jupyterlab(name: str) -> None:
     folded = [
         c for c in code(name) if c.metadata.get("jupyter", {}).get("source_hidden")
     ]
-    assert len(folded) <= MAX_FOLDED
+    assert len(folded) <= MOST["folded cells in JupyterLab"]
 
 
 @thin

@@ -1,3 +1,13 @@
-"""Chapters that keep to the recipe of CONTRIBUTING; the others follow one by one."""
+"""Chapters that keep to the recipe of CHAPTERS, and the numbers that it promises."""
+
+import re
+from pathlib import Path
 
 THIN = ["04_shrinking_the_average"]
+
+RECIPE = (Path(__file__).parents[1] / "CHAPTERS.md").read_text()
+# {what is counted: how many there may be}, as the recipe's table has it
+MOST = {
+    what: int(most.replace(",", ""))
+    for what, most in re.findall(r"^\| ([a-zA-Z ]+) \| ([\d,]+) \|", RECIPE, re.M)
+}

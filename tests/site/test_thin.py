@@ -4,13 +4,13 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from fedlab_book.findings import Row, finding
-from tests.thin_cases import THIN
+from tests.thin_cases import MOST, THIN
 from tools import paths
 from tools.visit import PHONE, answered, opened
 
 pytestmark = pytest.mark.browser
 
-MAX_WORDS, MAX_FIGURES, CONTROLS = 3000, 8, range(2, 5)
+CONTROLS = range(2, 5)
 ARTICLE = "article.bd-article"
 
 # Words that are painted, without numbers, code, formulas and what is in pictures.
@@ -54,7 +54,7 @@ def test_words_on_view_are_few(context: BrowserContext, address, name) -> None:
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
         closed = words(visit.page)
         answered(visit)
-        assert 500 < closed < words(visit.page) <= MAX_WORDS
+        assert 500 < closed < words(visit.page) <= MOST["words on view"]
 
 
 def test_words_are_counted_where_they_are_seen(context: BrowserContext) -> None:
@@ -73,7 +73,7 @@ def test_words_are_counted_where_they_are_seen(context: BrowserContext) -> None:
 def test_figures_are_few(context: BrowserContext, address, name) -> None:
     """Those of a control are one; a picture that nothing moves is one."""
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
-        assert 1 < visit.page.locator(f"{ARTICLE} figure").count() <= MAX_FIGURES
+        assert 1 < visit.page.locator(f"{ARTICLE} figure").count() <= MOST["figures"]
 
 
 # Pictures and tables that are wider than the frame that they stand in.
