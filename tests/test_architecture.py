@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -396,3 +397,21 @@ def test_a_room_shows_nothing_but_ours(name):
         if isinstance(node, ast.ImportFrom) and theirs:
             shown = {alias.asname or alias.name for alias in node.names}
             assert shown <= used, f"{name} imports {shown - used}"
+
+
+def test_the_core_imports_what_its_group_of_requirements_lists():
+    """Nothing of another group: what draws, builds or tests is not the core's."""
+    groups = (ROOT / "requirements.txt").read_text().split("\n\n")
+    (mine,) = (g for g in groups if g.startswith("# the core:"))
+    listed = {re.split("[>=]", line)[0] for line in mine.splitlines()[1:]}
+    named = {"PIL": "pillow", "sklearn": "scikit-learn"}
+    tops = set()
+    for tree in CORE.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                tops |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                tops.add(str(node.module).split(".")[0])
+    theirs = tops - sys.stdlib_module_names - {"fedlab_core"}
+    assert {named.get(top, top) for top in theirs} <= listed
+    assert len(theirs) >= 8
