@@ -1,41 +1,41 @@
 """What clients keep from round to round, of those that have taken part and no more."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 
 from fedlab_core.tree import Tree, copied, stack, take
 
 
+@dataclass(frozen=True)
 class ClientStates:
-    """One tree a client, on the device or waiting on the host."""
+    """One tree a client, and the names of a whole one."""
 
-    def __init__(self, device: torch.device | str):
-        self.device = device
-        self.of: dict[int, Tree] = {}
-        self.names: frozenset[str] | None = None  # of a whole state, once one is known
+    of: dict[int, Tree] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def recall(self, ids: list[int], begin: Callable[[list[int]], Tree]) -> Tree:
         """Their states with a client axis; what somebody lacks begins anew.
 
         `begin` makes whole first states, of the ids in some places.
         """
-        kept = [self.of.get(k, {}) for k in ids]
-        whole = self.names
+        kept, whole = [self.of.get(k, {}) for k in ids], set(self.names)
         lacking = [
             place
-            for place, state in enumerate(kept)
-            if whole is None or not whole <= state.keys()
+            for place, k in enumerate(ids)
+            if k not in self.of or not whole <= kept[place].keys()
         ]
         if lacking:
             fresh = begin(lacking)
-            self.names = frozenset(fresh)
             for row, place in enumerate(lacking):
                 kept[place] = take(fresh, row) | kept[place]
         return stack(kept)
 
-    def keep(self, ids: list[int], states: Tree) -> None:
-        """Put away each client's row."""
-        away = {n: v.to(self.device) for n, v in states.items()}
-        for row, k in enumerate(ids):
-            self.of[k] = copied(take(away, row))
+    def keep(
+        self, ids: list[int], states: Tree, whole: Tree, device: torch.device | str
+    ) -> "ClientStates":
+        """The same with each client's row put away; `whole` has a state's names."""
+        away = {n: v.to(device) for n, v in states.items()}
+        rows = {k: copied(take(away, row)) for row, k in enumerate(ids)}
+        return ClientStates(self.of | rows, tuple(whole))

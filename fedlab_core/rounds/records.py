@@ -14,10 +14,11 @@ from fedlab_core.engine import Client, Trained
 from fedlab_core.engine.step import like
 from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
+from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, stack
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -116,6 +117,31 @@ class Round:
     servers: list[ServerState]  # what they go on with
     personal: Tree | None = None  # clients' own models that were judged, if there are
     row: dict = field(default_factory=dict)  # what the history has of the round so far
+
+
+@dataclass
+class RunState:
+    """What the next round of a run needs of those before it.
+
+    All else is made anew from the run, so that this is what a checkpoint writes. A
+    round makes a new one and leaves the old as it is.
+    """
+
+    servers: list[ServerState]  # of every group
+    group_of: list[int]  # the group of every client
+    bytes: int  # that were sent
+    kept: ClientStates = field(default_factory=ClientStates)
+    own_models: ClientStates = field(default_factory=ClientStates)
+    reports: dict[int, Tree] = field(default_factory=dict)  # of clients that trained
+    rows: list[dict] = field(default_factory=list)  # the history, one row a round
+    clients: Tensor | None = None  # accuracy of each on its own test
+    diverged_at: int | None = None
+    memory: dict = field(default_factory=dict)  # what the observer remembers
+
+    @property
+    def models(self) -> Tree:
+        """The groups' models, with a group axis."""
+        return stack([server.model for server in self.servers])
 
 
 def draw_participants(

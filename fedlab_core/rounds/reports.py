@@ -1,5 +1,7 @@
 """What clients report besides their models, and what others are told of it."""
 
+from dataclasses import dataclass, field
+
 import torch
 from torch import Tensor
 
@@ -40,12 +42,13 @@ def losses_of(world: World, models: list[Tree], ids: list[int]) -> Tensor:
     return torch.stack(found, dim=1)
 
 
+@dataclass
 class Reports:
-    """Clients' reports, kept from one round to the next."""
+    """Clients' reports of a round, and what is known of rounds before."""
 
-    def __init__(self, world: World, exchange: Exchange):
-        self.world, self.exchange = world, exchange
-        self.known: dict[int, Tree] = {}  # what clients reported after training
+    world: World
+    exchange: Exchange
+    known: dict[int, Tree] = field(default_factory=dict)  # after training, by client
 
     def open(
         self, ids: list[int], cohort: list[Client], start: Tree, group_of: list[int]
@@ -76,5 +79,6 @@ class Reports:
         if self.exchange.when != "after":
             return {}
         told = reported(self.world, self.exchange, cohort, states)
-        self.known |= {k: take(told, row) for row, k in enumerate(ids)}
+        rows = {k: take(told, row) for row, k in enumerate(ids)}
+        self.known = self.known | rows  # another dict: the one of before stays
         return told

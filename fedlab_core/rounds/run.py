@@ -15,10 +15,10 @@ from fedlab_core.engine import Trained, train
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.engine.determinism import exact
 from fedlab_core.engine.merge_runs import merge, numberless
-from fedlab_core.rounds.checkpoint import Checkpoint, Place, gone_on, place_of
+from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.records import History, Run, TrainRequest
-from fedlab_core.rounds.simulation import Requests, Simulation
+from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.rounds.validate_hooks import during
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, concat
@@ -43,17 +43,17 @@ def run_all(
     a `checkpoint` the runs go on from where they were when something ended them.
     """
     pools = _pools([run.world for run in runs])
-    simulations = _simulations(runs, checkpoint)
-    places = [place_of(s) for s in simulations] if checkpoint else []
-    playing = [_playing(i, s, places) for i, s in enumerate(simulations)]
+    states = checkpoint.load(runs) if checkpoint else [None] * len(runs)
+    simulations = [Simulation(*both) for both in zip(runs, states, strict=True)]
+    playing = [simulation.play() for simulation in simulations]
     wanted: dict[int, TrainRequest] = {}
     how = {"engine": engine, "precision": precision, "kept": {}}
     quiet = os.environ.get("FEDLAB_PROGRESS") == "0" or None  # None: tqdm sees itself
     hide = quiet if progress is None else not progress
     with tqdm(total=sum(r.rounds for r in runs), disable=hide, unit="round") as bar:
-        bar.update(sum(simulation.played for simulation in simulations))
+        bar.update(sum(len(simulation.state.rows) for simulation in simulations))
         for i, play in enumerate(playing):
-            asked = next(play, None)  # None: it was over when its place was kept
+            asked = next(play, None)  # None: it was over when its state was kept
             if asked is not None:
                 wanted[i] = asked
         while wanted:
@@ -65,33 +65,8 @@ def run_all(
                 except StopIteration:
                     del wanted[i]
             if checkpoint and checkpoint.due:
-                checkpoint.keep(_names(runs), places)
+                checkpoint.keep(runs, [simulation.state for simulation in simulations])
     return [simulation.history for simulation in simulations]
-
-
-def _simulations(
-    runs: Sequence[Run], checkpoint: Checkpoint | None
-) -> list[Simulation]:
-    """The runs, begun anew or where the checkpoint has them."""
-    places = checkpoint.load(_names(runs)) if checkpoint else None
-    if places is None:
-        return [Simulation(run) for run in runs]
-    return [gone_on(run, place) for run, place in zip(runs, places, strict=True)]
-
-
-def _playing(i: int, simulation: Simulation, places: list[Place]) -> Requests:
-    """A simulation, with its place noted after every round if places are."""
-
-    def note() -> None:
-        if places:
-            places[i] = place_of(simulation)
-
-    return simulation.play(note)
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    """What tells runs apart that a checkpoint can know."""
-    return [f"{run.method.name}, seed {run.seed}, {run.rounds} rounds" for run in runs]
 
 
 @checked

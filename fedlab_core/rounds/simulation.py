@@ -5,19 +5,19 @@ A simulation yields what it wants trained and is sent what came of it, so that `
 can train the clients of many runs side by side.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.client.rule import ClientInput, Rule
+from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Client, Trained, begin_states
 from fedlab_core.engine.plan import lr_sums
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.method import COMMON
@@ -26,6 +26,7 @@ from fedlab_core.rounds.records import (
     History,
     Round,
     Run,
+    RunState,
     TrainRequest,
     draw_participants,
 )
@@ -39,41 +40,41 @@ Requests = Generator[TrainRequest, Trained, None]
 
 
 class Simulation:
-    """One run under way: the groups' models, and what everyone remembers.
+    """One run under way: its `state` after the last round, and what it is `now`.
 
-    Where it does not `begin`, who made it has to say where the run is.
+    It begins anew, or goes on from a state that a run like it was in.
     """
 
-    def __init__(self, run: Run, begin: bool = True):
+    def __init__(self, run: Run, state: RunState | None = None):
         self.run, self.world, self.method = run, run.world, run.method
-        waits = "cpu" if run.keep == "host" else run.world.x.device
-        self.kept, self.own_models = ClientStates(waits), ClientStates(waits)
-        exchange = run.method.rule.exchange
-        self.reports = Reports(run.world, exchange) if exchange else None
-        self.history = History(run.method.name, run.seed)
+        self.waits = "cpu" if run.keep == "host" else run.world.x.device
         self.first = self._first(0)
-        if begin:
-            self._begin()
+        self.now = self.state = state or self._begun()
+        getattr(run.observe, "memory", {}).update(self.state.memory)
 
-    def _begin(self) -> None:
+    def _begun(self) -> RunState:
         run, w, groups = self.run, self.world, self.method.groups
-        self.group_of = groups_of(groups.begin(w, run.seed), groups.name, len(w))
-        begun = max(groups.models or 0, max(self.group_of) + 1)
+        group_of = groups_of(groups.begin(w, run.seed), groups.name, len(w))
+        begun = max(groups.models or 0, max(group_of) + 1)
         firsts = [self._first(g if groups.models else 0) for g in range(begun)]
-        self.servers = [run.method.server.begin(m, w.view) for m in firsts]
-        self.bytes = 4 * run.method.weigh.scalars * len(w)
+        servers = [run.method.server.begin(m, w.view) for m in firsts]
+        return RunState(servers, group_of, bytes=4 * run.method.weigh.scalars * len(w))
 
     @property
-    def played(self) -> int:
-        """How many rounds are over."""
-        return len(self.history.rows)
+    def history(self) -> History:
+        """What has come of the run."""
+        s, run = self.state, self.run
+        clients = None if s.clients is None else s.clients.numpy()
+        own = {"clients": clients, "diverged_at": s.diverged_at}
+        return History(run.method.name, run.seed, s.rows, s.models, s.group_of, **own)
 
-    def play(self, after: Callable[[], object] = lambda: None) -> Requests:
-        """The round loop; `after` is called after every round."""
-        while self.played < self.run.rounds and not self.history.diverged:
-            with during(f"round {self.played + 1} of {self.method.name}"):
-                yield from self.round(self.played)
-            after()
+    def play(self) -> Requests:
+        """The round loop."""
+        while len(self.state.rows) < self.run.rounds and not self.state.diverged_at:
+            t, self.now = len(self.state.rows), replace(self.state)
+            with during(f"round {t + 1} of {self.method.name}"):
+                yield from self._round(t)
+            self.state = self.now
 
     def _first(self, g: int) -> Tree:
         """The model that group g begins from."""
@@ -85,30 +86,36 @@ class Simulation:
             first = initial_state(w.make, derive_seed(*seed))
         return {n: v.to(w.x.device) for n, v in first.items()}
 
-    def round(self, t: int) -> Requests:
-        """Play one round."""
-        run, w, method = self.run, self.world, self.method
+    def _round(self, t: int) -> Requests:
+        """Make of `now`, a copy of the state before a round, the one after it."""
+        run, w, method, now = self.run, self.world, self.method, self.now
         ids = draw_participants(len(w), run.participants, run.seed, t)
         cohort = [Client(w.client(k), (run.seed, t, k)) for k in ids]
         if method.groups.pick:
-            models = [server.model for server in self.servers]
+            there = [server.model for server in now.servers]
             picked = method.groups.pick(
-                self.group_of, ids, lambda: losses_of(w, models, ids)
+                now.group_of, ids, lambda: losses_of(w, there, ids)
             )
-            self.group_of = groups_of(picked, method.groups.name, len(w), len(models))
-        given, answers = self._given(t, ids, cohort)
+            now.group_of = groups_of(picked, method.groups.name, len(w), len(there))
+        exchange = method.rule.exchange
+        reports = Reports(w, exchange, now.reports) if exchange else None
+        given, answers = self._given(t, ids, cohort, reports)
         trained = yield TrainRequest(cohort, given, method.training, method.rule)
         if self._remembers:
-            self.kept.keep(ids, trained.kept)
-        if method.personal.own_model:
-            yield from self._own_models(ids, cohort, given, method.personal.own_model)
+            now.kept = now.kept.keep(ids, trained.kept, given.state, self.waits)
+        if rule := method.personal.own_model:
+            own = self._own_given(ids, given)
+            request = TrainRequest(cohort, own, method.training, rule, counts=False)
+            models = (yield request).states
+            now.own_models = now.own_models.keep(ids, models, models, self.waits)
         uploads = answers | trained.uploads
-        if self.reports:
-            uploads |= self.reports.close(ids, cohort, trained.states)
-        self._count_bytes(ids, given, uploads)
+        if reports:
+            uploads |= reports.close(ids, cohort, trained.states)
+            now.reports = reports.known
+        now.bytes += self._bytes(ids, given, uploads)
         if method.groups.regroup:
             self._regroup(t, ids, trained.states)
-        before = stack([server.model for server in self.servers])
+        before = now.models
         weights = self._aggregate(t, ids, trained, uploads)
         yield from self._record(t, ids, before, trained, weights, uploads)
 
@@ -122,17 +129,14 @@ class Simulation:
         uploads: Tree,
     ) -> Requests:
         """Write the round down: its cost, how good it is, what else is looked at."""
-        run, history = self.run, self.history
-        after = history.states = stack([server.model for server in self.servers])
-        history.group_of = list(self.group_of)
+        run, now, after = self.run, self.now, self.now.models
         row, scores, personal = self._row(t, ids, trained), None, None
         if t + 1 == run.rounds or (t + 1) % run.judge_every == 0:
-            kept = self.kept if self.method.personal.kept else self.own_models
-            found = yield from evaluate_round(run, t, after, self.group_of, kept)
+            kept = now.kept if self.method.personal.kept else now.own_models
+            found = yield from evaluate_round(run, t, after, now.group_of, kept)
             row |= found.row
             scores, personal = found.scores, found.models
-            if found.clients is not None:
-                history.clients = found.clients.numpy()
+            now.clients = now.clients if found.clients is None else found.clients
         if run.observe:
             seen = Round(
                 world=self.world,
@@ -142,11 +146,11 @@ class Simulation:
                 trained=trained,
                 weights=weights,
                 after=after,
-                group_of=list(self.group_of),
+                group_of=list(now.group_of),
                 scores=scores,
                 kept=trained.kept,
                 uploads=uploads,
-                servers=list(self.servers),
+                servers=list(now.servers),
                 personal=personal,
                 row=dict(row),
             )
@@ -157,9 +161,9 @@ class Simulation:
             text = f"observe: {taken} is a round's own; these are: {', '.join(own)}"
             require(not taken, text)
             row |= said
-        history.rows.append(row)
-        if not is_finite(after):
-            history.diverged_at = t + 1
+            now.memory = dict(getattr(run.observe, "memory", {}))
+        now.rows = [*now.rows, row]
+        now.diverged_at = None if is_finite(after) else t + 1
 
     @property
     def _remembers(self) -> bool:
@@ -167,16 +171,16 @@ class Simulation:
         return bool(self.method.rule.begin) or self.method.training.remembers
 
     def _given(
-        self, t: int, ids: list[int], cohort: list[Client]
+        self, t: int, ids: list[int], cohort: list[Client], reports: Reports | None
     ) -> tuple[ClientInput, Tree]:
         """What the participants begin with, and what they answered before training."""
-        w, method = self.world, self.method
-        start = self._rows(ids, [server.begin for server in self.servers])
-        broadcast = self._rows(ids, [server.broadcast for server in self.servers])
+        w, method, now = self.world, self.method, self.now
+        start = self._rows(ids, [server.begin for server in now.servers])
+        broadcast = self._rows(ids, [server.broadcast for server in now.servers])
         broadcast |= self._common(t, ids, cohort)
         answers: Tree = {}
-        if self.reports:
-            shared, answers = self.reports.open(ids, cohort, start, self.group_of)
+        if reports:
+            shared, answers = reports.open(ids, cohort, start, now.group_of)
             broadcast |= shared
         given = ClientInput(start, {}, broadcast)
         if not self._remembers:
@@ -186,7 +190,7 @@ class Simulation:
             some = given.of(places)
             return begin_states(w.model, method.training, method.rule, some)
 
-        state = self.kept.recall(ids, begin)
+        state = now.kept.recall(ids, begin)
         here = {n: v.to(w.x.device) for n, v in state.items()}
         return ClientInput(start, here, broadcast), answers
 
@@ -194,7 +198,7 @@ class Simulation:
         """Each client's group's tree, with a client axis."""
         if len(trees) == 1:
             return repeat(trees[0], len(ids))
-        return take(stack(trees), [self.group_of[k] for k in ids])
+        return take(stack(trees), [self.now.group_of[k] for k in ids])
 
     def _common(self, t: int, ids: list[int], cohort: list[Client]) -> Tree:
         """What every client can be told, of that what its rule needs."""
@@ -209,69 +213,78 @@ class Simulation:
         like = w.view.like
         return {n: v.to(like) for n, v in told.items() if n in needs}
 
-    def _own_models(
-        self, ids: list[int], cohort: list[Client], given: ClientInput, rule: Rule
-    ) -> Requests:
-        """Train the participants' own models, beside the group's."""
+    def _own_given(self, ids: list[int], given: ClientInput) -> ClientInput:
+        """The participants' own models, to be trained beside the group's."""
 
         def begin(places: list[int]) -> Tree:
             if self.method.personal.own_begin == "group":
                 return take(given.start, places)
             return repeat(self.first, len(places))
 
-        kept = self.own_models.recall(ids, begin)
+        kept = self.now.own_models.recall(ids, begin)
         start = {n: v.to(self.world.x.device) for n, v in kept.items()}
-        own = ClientInput(start, {}, nest("round", given.start))
-        request = TrainRequest(cohort, own, self.method.training, rule, counts=False)
-        trained = yield request
-        self.own_models.keep(ids, trained.states)
+        return ClientInput(start, {}, nest("round", given.start))
 
-    def _count_bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> None:
+    def _bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> int:
         """Models both ways, and what goes with them; alone, nothing is sent."""
-        together = np.bincount(self.group_of).tolist()
-        talking = sum(together[self.group_of[k]] > 1 for k in ids)
+        group_of = self.now.group_of
+        together = np.bincount(group_of).tolist()
+        talking = sum(together[group_of[k]] > 1 for k in ids)
         down = {n: v for n, v in given.broadcast.items() if n not in COMMON}
         extra = (count(down) + count(uploads)) / len(ids)
-        self.bytes += 4 * talking * (2 * count(self.servers[0].model) + round(extra))
+        return 4 * talking * (2 * count(self.now.servers[0].model) + round(extra))
 
     def _regroup(self, t: int, ids: list[int], models: Tree) -> None:
-        regroup, w = self.method.groups.regroup, self.world
-        assert regroup is not None
-        sizes, key = w.counts.sum(1), (self.run.seed, t)
-        now = Regrouping(self.group_of, ids, self.servers, models, sizes, w.view, key)
-        group_of, parents = regroup(now)
-        name, there = self.method.groups.name, len(self.servers)
-        parents = groups_of(parents, name, len(parents), there)
-        self.group_of = groups_of(group_of, name, len(w), len(parents))
-        self.servers = [self.servers[g] for g in parents]
+        groups, w, now = self.method.groups, self.world, self.now
+        assert groups.regroup is not None
+        seen = Regrouping(
+            group_of=now.group_of,
+            ids=ids,
+            before=now.servers,
+            models=models,
+            sizes=w.counts.sum(1),
+            view=w.view,
+            key=(self.run.seed, t),
+        )
+        group_of, parents = groups.regroup(seen)
+        parents = groups_of(parents, groups.name, len(parents), len(now.servers))
+        now.group_of = groups_of(group_of, groups.name, len(w), len(parents))
+        now.servers = [now.servers[g] for g in parents]
 
     def _aggregate(
         self, t: int, ids: list[int], trained: Trained, uploads: Tree
     ) -> list[Tensor]:
         """Every group's next model; a group without a participant keeps its own."""
-        method, w, weights = self.method, self.world, []
+        method, w, now, weights = self.method, self.world, self.now, []
         everyone, losses = torch.tensor(ids), trained.loss.cpu()
-        for g, before in enumerate(self.servers):
-            there = [row for row, k in enumerate(ids) if self.group_of[k] == g]
+        servers = list(now.servers)
+        for g, before in enumerate(servers):
+            there = [row for row, k in enumerate(ids) if now.group_of[k] == g]
             if not there:
                 weights.append(torch.zeros(0))
                 continue
             rows = as_slice(there)
-            who, loss, steps = everyone[rows], losses[rows], trained.steps[rows]
-            members = Members(w.counts[who], who, loss, steps)
-            weights.append(weights_of(method.weigh(members), method.weigh.name, loss))
-            now = Gathered(
+            members = Members(
+                counts=w.counts[everyone[rows]],
+                ids=everyone[rows],
+                loss=losses[rows],
+                steps=trained.steps[rows],
+            )
+            said = method.weigh(members)
+            weights.append(weights_of(said, method.weigh.name, members.loss))
+            gathered = Gathered(
                 before=before,
                 models=take(trained.states, rows),
                 weights=weights[-1],
                 members=members,
                 uploads=take(uploads, rows),
-                clients=self.group_of.count(g),
+                clients=now.group_of.count(g),
                 view=w.view,
                 key=(self.run.seed, t, g),
             )
-            after = method.server.step(now)
-            self.servers[g] = server_of(after, method.server.name, before)
+            after = method.server.step(gathered)
+            servers[g] = server_of(after, method.server.name, before)
+        now.servers = servers
         return weights
 
     def _row(self, t: int, ids: list[int], trained: Trained) -> dict:
@@ -280,9 +293,9 @@ class Simulation:
             "train_loss": float(trained.loss[trained.steps > 0].mean()),
             "participants": len(ids),
             "steps": int(trained.steps.sum()),
-            "bytes": self.bytes,
+            "bytes": self.now.bytes,
         }
-        alone = len(self.servers) == 1
-        for g, now in enumerate(self.servers):
-            row |= {n if alone else f"{n}.{g}": v for n, v in now.metrics.items()}
+        alone = len(self.now.servers) == 1
+        for g, server in enumerate(self.now.servers):
+            row |= {n if alone else f"{n}.{g}": v for n, v in server.metrics.items()}
         return row

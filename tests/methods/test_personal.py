@@ -83,14 +83,13 @@ def test_ditto(small_world):
 def own_models_of(run):
     """Models that clients keep beside the group's model when a run is over."""
     w, simulation = run.world, Simulation(run)
-    for t in range(run.rounds):
-        play = simulation.round(t)
-        ask = next(play)
-        with suppress(StopIteration):
-            while True:
-                how = (ask.cohort, ask.given, ask.training, ask.rule)
-                ask = play.send(train(w.model, w.x, w.y, *how))
-    return simulation.own_models.of
+    play = simulation.play()
+    ask = next(play)
+    with suppress(StopIteration):
+        while True:
+            how = (ask.cohort, ask.given, ask.training, ask.rule)
+            ask = play.send(train(w.model, w.x, w.y, *how))
+    return simulation.state.own_models.of
 
 
 @pytest.mark.parametrize("begin, plainly", [("first", "first"), ("group", "server")])

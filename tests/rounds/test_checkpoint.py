@@ -1,7 +1,8 @@
 """Runs that go on where they were: the same bits as those that nothing ended."""
 
 import json
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import fedlab_core as fl
-from fedlab_core import METHODS, Proxy, Run, World, run_all
-from fedlab_core.rounds.checkpoint import Checkpoint
-from fedlab_core.rounds.records import Round
+from fedlab_core import METHODS, Proxy, Run, World, engine, run_all
+from fedlab_core.rounds.checkpoint import Checkpoint, _packed
+from fedlab_core.rounds.client_state import ClientStates
+from fedlab_core.rounds.records import Round, RunState
+from fedlab_core.rounds.simulation import Simulation
 from tests.methods.plainly import LOCAL
 from tests.methods.test_all import BRIEF
 
@@ -126,6 +129,68 @@ def test_a_run_that_is_over_stays_over(furnished, tmp_path):
     assert found[1].rows == whole[1].rows
 
 
+@pytest.mark.parametrize("ends", [1, 2])
+def test_runs_of_unequal_rounds_go_on_from_whole_ones(furnished, tmp_path, ends):
+    """FedAvg asks for training once a round, Ditto twice: one is in mid-round then."""
+
+    def both(stops: bool = False) -> list[Run]:
+        watches = [Watch(CUT if stops and k == ends else None) for k in (1, 2)]
+        made = zip((fl.fedavg(LOCAL), fl.ditto(LOCAL)), watches, strict=True)
+        return [Run(furnished, m, ROUNDS, 3, 3, observe=watch) for m, watch in made]
+
+    kept = Checkpoint(tmp_path / "c", every=0.0)
+    with pytest.raises(Ended):
+        run_all(both(stops=True), checkpoint=kept)
+    again = Checkpoint(tmp_path / "c")
+    same(run_all(both(), checkpoint=again), run_all(both()))
+    assert again.refused == "" and again.spent > 0
+
+
+@pytest.mark.parametrize("name", ["ditto", "feddc", "ifca", "rfedavg", "cfl"])
+def test_a_round_leaves_the_state_before_it_as_it_was(furnished, name):
+    """So that it can be written at any time, the middle of a round included."""
+    run = runs(furnished, METHODS[name](LOCAL, **BRIEF.get(name, {})))[0]
+    simulation, before = Simulation(run), None
+    play = simulation.play()
+    asked, w = next(play), furnished
+    while asked is not None:
+        if simulation.state is not before:
+            before, tensors = simulation.state, {}
+            written = _packed(before, tensors)
+        how = (asked.cohort, asked.given, asked.training, asked.rule)
+        asked = next_of(play, engine.train(w.model, w.x, w.y, *how))
+        now: dict = {}
+        assert _packed(before, now) == written
+        assert all(torch.equal(now[n], v) for n, v in tensors.items())
+    assert len(simulation.state.rows) == ROUNDS
+
+
+def next_of(play, trained):
+    try:
+        return play.send(trained)
+    except StopIteration:
+        return None
+
+
+def test_every_field_of_a_state_is_written_and_read(tmp_path, furnished):
+    """None is named in `checkpoint`: one that is added later is kept as well."""
+    tree = {"w": torch.arange(3.0), "n": torch.tensor(7)}
+    kept = ClientStates({4: tree, 0: {}}, ("w", "n"))
+    servers = [fl.ServerState(tree, {"m": tree["w"]}, start=tree, metrics={"lr": 0.5})]
+    state = RunState(
+        servers=servers, group_of=[0, 0], bytes=2**40, kept=kept, own_models=kept,
+        reports={1: tree}, rows=[{"round": 1, "loss": math.nan}, {"x": tree["w"]}],
+        clients=torch.ones(2), diverged_at=2, memory={"sum": {3: [1.5, tree["n"]]}},
+    )  # fmt: skip
+    blank = RunState([], [], 0)
+    for f in fields(RunState):
+        assert repr(getattr(state, f.name)) != repr(getattr(blank, f.name)), f.name
+    these = runs(furnished, fl.fedavg(LOCAL))
+    Checkpoint(tmp_path / "c").keep(these, [state, blank])
+    found, empty = Checkpoint(tmp_path / "c").load(these)
+    assert repr(found) == repr(state) and repr(empty) == repr(blank)
+
+
 def test_runs_that_are_done_are_not_played_again(furnished, tmp_path):
     kept = Checkpoint(tmp_path / "c", every=0.0)
     whole = run_all(runs(furnished, fl.fedavg(LOCAL)), checkpoint=kept)
@@ -151,6 +216,9 @@ def spoiled(path: Path, how: str) -> None:
         save_file(load_file(path), path)
     elif how == "another's":
         save_file({"x": torch.zeros(1)}, path, {"fedlab": json.dumps([1])})
+    elif how == "the former format":
+        about = {"about": "these", "runs": [], "spent": 1.0, "note": "", "places": []}
+        save_file({"x": torch.zeros(1)}, path, {"fedlab": json.dumps(about)})
     elif how == "text":
         path.write_text("hello")
     else:
@@ -159,7 +227,8 @@ def spoiled(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["cut short", "no head", "another's", "text", "a folder"]
+    "how",
+    ["cut short", "no head", "another's", "the former format", "text", "a folder"],
 )
 def test_what_cannot_be_read_is_not_gone_on_from(furnished, tmp_path, how):
     method = fl.fedavg(LOCAL)
@@ -169,6 +238,9 @@ def test_what_cannot_be_read_is_not_gone_on_from(furnished, tmp_path, how):
     found = run_all(runs(furnished, method), checkpoint=kept)
     same(found, run_all(runs(furnished, method)))
     assert "is not gone on from" in kept.refused and kept.spent == 0.0
+    assert "\n" not in kept.refused
+    former = "it was written by another version" in kept.refused
+    assert former == (how == "the former format")
 
 
 def test_of_other_runs_nothing_is_taken(furnished, tmp_path):
