@@ -5,14 +5,15 @@ number it comes with is not too good by having been chosen. Of methods that are 
 as the best, within half a point, it is the one that costs least.
 """
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fedlab_book.figures import svg
+from fedlab_book.html import macros
 from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.lines import Line
 from fedlab_ledger.model.verdict import LEAST, clear_side
@@ -177,7 +178,7 @@ def _span(seeds: Sequence[int]) -> str:
     return f"{min(seeds)} to {max(seeds)}"
 
 
-def below(drawn: tuple[Figure, str], alt: str, scope: str) -> str:
+def below(drawn: tuple[Figure, str], alt: str, scope: str) -> Markup:
     """A picture below the sentence that it is for; a `render` of `widgets.frames`."""
     picture, said = drawn
-    return f'<p class="fl-advice">{html.escape(said)}</p>{svg(picture, alt, scope)}'
+    return macros("pages").advice(said, svg(picture, alt, scope))

@@ -1,10 +1,12 @@
 """Labelled bars as plain SVG: for widgets with hundreds of frames."""
 
-import html
 from dataclasses import dataclass
 from textwrap import wrap
 
+from markupsafe import Markup
+
 from fedlab_book.figures import PALETTE
+from fedlab_book.html import macros
 
 _WIDE, _HIGH = 480, 84  # of a full bar, and of a bar with its two lines of text
 
@@ -21,36 +23,22 @@ class Bar:
     share: float | None = None
     mark: float | None = None
 
+    @property
+    def lines(self) -> list[str]:
+        """The text below, in lines as wide as a bar."""
+        return wrap(self.below, 54)
 
-def bars(shown: list[Bar], alt: str, scope: str = "") -> str:
+    @property
+    def width(self) -> float:
+        return _WIDE * (self.share or 0.0) / 100
+
+    @property
+    def at(self) -> float:
+        """The place of the mark."""
+        return 10 + _WIDE * (self.mark or 0.0) / 100
+
+
+def bars(shown: list[Bar], alt: str, scope: str = "") -> Markup:
     """Markup of some bars, under each other; a `render` of `widgets.frames`."""
-    body = [part for i, bar in enumerate(shown) for part in _parts(bar, _HIGH * i)]
     high = max(_HIGH * len(shown), 2 * _HIGH)
-    return (
-        f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="0 0 500 {high}" '
-        'fill="currentColor" font-size="16" font-family="inherit" '
-        'style="width:500px;max-width:100%;min-width:344px;height:auto">'
-        f"{''.join(body)}</svg>"
-    )
-
-
-def _parts(bar: Bar, top: int) -> list[str]:
-    parts = [_text(bar.name, top + 20)]
-    if bar.share is None:
-        lines = wrap(bar.below, 54)
-        return parts + [_text(line, top + 44 + 22 * i) for i, line in enumerate(lines)]
-    width = _WIDE * bar.share / 100
-    parts.append(
-        f'<rect x="10" y="{top + 28}" width="{width:.1f}" height="22" '
-        f'fill="{PALETTE["blue"]}"/>'
-    )
-    if bar.mark is not None:
-        x = 10 + _WIDE * bar.mark / 100
-        parts.append(
-            f'<path d="M{x:.1f} {top + 24}v30" stroke="currentColor" stroke-width="3"/>'
-        )
-    return [*parts, _text(bar.below, top + 70)]
-
-
-def _text(text: str, y: int) -> str:
-    return f'<text x="10" y="{y}">{html.escape(text)}</text>'
+    return macros("pages").bars(alt, shown, _HIGH, high, PALETTE["blue"])

@@ -16,7 +16,6 @@ out from both backgrounds; a method also has its own marker and line style.
 
 import base64
 import hashlib
-import html
 import io
 import itertools
 import re
@@ -29,6 +28,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
 from IPython.display import HTML
+from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -36,6 +36,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
+from fedlab_book.html import macros
+
+_html = macros("pages")
 INK = "black"  # svg() lets everything black take the page's text colour
 
 # At least 3:1 against white and against the dark theme; the smallest distance between
@@ -162,7 +165,7 @@ def mosaic(width: float, height: float, layout: str) -> tuple[Figure, dict[str, 
     return fig, fig.subplot_mosaic(layout)
 
 
-def svg(fig: Figure, alt: str, scope: str | None = None) -> str:
+def svg(fig: Figure, alt: str, scope: str | None = None) -> Markup:
     """The figure as inline SVG with `alt` as its text alternative; closes the figure.
 
     Ids are derived from content and `scope`, so the bytes are the same in every run.
@@ -177,15 +180,15 @@ def svg(fig: Figure, alt: str, scope: str | None = None) -> str:
     scope = f"figure {next(_scopes)}" if scope is None else scope
     shrunk = width * MIN_TEXT_PX / smallest
     root = (
-        f'<svg role="img" aria-label="{html.escape(alt)}" fill="currentColor" '
+        f'<svg role="img" aria-label="{escape(alt)}" fill="currentColor" '
         'stroke-linejoin="round" stroke-linecap="butt" '
         f'style="width:{width:.0f}px;max-width:100%;min-width:{shrunk:.0f}px;'
         'height:auto" '
     )
-    return _own_ids(markup, scope).replace("<svg ", root, 1)
+    return Markup(_own_ids(markup, scope).replace("<svg ", root, 1))
 
 
-def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> str:
+def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> Markup:
     """The figure as an `<img>` on a white card, for photographs and dense scatters.
 
     Args:
@@ -202,34 +205,28 @@ def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> s
     image.convert("RGB").save(packed, "WEBP", lossless=True, method=4)
     width, height = fig.get_size_inches() * _PX_PER_INCH
     data = base64.b64encode(packed.getvalue()).decode()
-    return (
-        f'<img class="fl-card dark-light" alt="{html.escape(alt)}" '
-        f'width="{width:.0f}" height="{height:.0f}" '
-        f'src="data:image/webp;base64,{data}">'
-    )
+    return _html.image(alt, f"{width:.0f}", f"{height:.0f}", data)
 
 
-def framed(picture: str, caption: str | None = None, ran: str = "") -> str:
+def framed(picture: Markup, caption: str | None = None, ran: str = "") -> Markup:
     """Markup of a picture in the book's frame, which scrolls sideways on a phone.
 
     `ran` says on what its numbers were measured, if the ledger has them.
     """
-    below = f"<figcaption>{plain(caption)}</figcaption>" if caption else ""
-    inner = f'<div class="fl-scroll">{picture}</div>{below}'
-    on = f' data-ran="{html.escape(ran)}"' if ran else ""
-    return f'<figure class="fl-figure"{on}>{inner}</figure>'
+    said = plain(caption) if caption else ""
+    return _html.framed(picture, said, ran)
 
 
 def plain(caption: str) -> str:
-    """A caption as markup; nobody would typeset a formula in it."""
+    """A caption as it is; nobody would typeset a formula in it."""
     if "$" in caption:
         raise ValueError(f"a caption is plain text, without formulas: {caption!r}")
-    return html.escape(caption)
+    return caption
 
 
 def show(fig: Figure, alt: str, caption: str | None = None, ran: str = "") -> HTML:
     """Display a figure: `alt` says what is drawn, `caption` what to see in it."""
-    return HTML(framed(svg(fig, alt), caption, ran))
+    return HTML(str(framed(svg(fig, alt), caption, ran)))
 
 
 @contextmanager

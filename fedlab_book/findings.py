@@ -10,7 +10,6 @@ Numbers stand in the table and not in the sentence. The sentence has a condition
 which it is true; if the runs do not meet it any more, the build stops and names it.
 """
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from typing import Any
 
 import numpy as np
 from IPython.display import HTML
+from markupsafe import Markup
 
 from fedlab_book.bench import GAIN, LOSS, effect, pm, side, verdict
+from fedlab_book.html import macros
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.verdict import LEAST
@@ -30,6 +31,8 @@ _ELSEWHERE = (
     "The sentence that stands here for the built-in letters is not carried by these "
     "runs; read the table."
 )
+
+_html = macros("findings")
 
 
 class Unsupported(Exception):
@@ -103,14 +106,12 @@ def finding(
     caption = f"{_counted(main or more, each)} {note}".rstrip()
     span = _span(rows)
     shown = _forest(main, caption, span, unit, digits) if main else ""
+    what, rest = "", Markup()
     if more:
         what = f"{len(more)}{' more' * bool(main)} comparison{'s' * (len(more) > 1)}"
         told = f"The same {each.split(',')[0]}, on the same axis." if main else caption
         rest = _forest(more, told, span, folded or unit, digits)
-        shown += f'<details class="fl-aside"><summary>{what}</summary>{rest}</details>'
-    return HTML(
-        f'<p class="fl-finding"><strong>{html.escape(said)}</strong></p>{shown}'
-    )
+    return HTML(str(_html.finding(said, shown, what, rest)))
 
 
 def _counted(rows: Sequence[Row], each: str) -> str:
@@ -123,19 +124,11 @@ def _counted(rows: Sequence[Row], each: str) -> str:
 
 def _forest(
     rows: Sequence[Row], caption: str, span: tuple[float, float], unit: str, digits: int
-) -> str:
+) -> Markup:
     papers = any(row.printed for row in rows)
     head = ["", unit, "mean ± 95 %", "we can say", *(["paper"] if papers else [])]
-    body = "".join(_line(row, *span, digits, papers) for row in rows)
-    titles = "".join(
-        f'<th scope="col">{html.escape(name)}</th>' if name else "<td></td>"
-        for name in head
-    )
-    return (
-        '<div class="fl-scroll"><table class="fl-table fl-forest">'
-        f"<caption>{html.escape(caption)}</caption><thead><tr>{titles}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    lines = [_line(row, *span, digits, papers) for row in rows]
+    return _html.forest(head, lines, caption)
 
 
 def signs(facts: Mapping[str, Row]) -> list[int]:
@@ -189,17 +182,18 @@ def _span(rows: Sequence[Row]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 1, high + 1)
 
 
-def _line(row: Row, low: float, high: float, digits: int, papers: bool) -> str:
+def _line(
+    row: Row, low: float, high: float, digits: int, papers: bool
+) -> tuple[Row, bool, list[str]]:
+    """A row, whether it is grey, and its cells."""
     values = np.asarray(row.values, float)
     decided = bool(side(values))
     digits = _digits(values, digits)
-    kind = "" if decided or row.near else ' class="fl-undecided"'
-    cells = [_interval(row, low, high, decided, digits), pm(values, digits)]
-    cells.append(html.escape(row.says))
+    drawn = _interval(row, low, high, decided, digits)
+    cells = [drawn, pm(values, digits), row.says]
     if papers:
         cells.append(", ".join(f"{v:+z.{digits}f}" for v in row.printed))
-    tds = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr{kind}><th scope="row">{html.escape(row.name)}</th>{tds}</tr>'
+    return row, not (decided or row.near), cells
 
 
 def _digits(values: np.ndarray, digits: int) -> int:
@@ -218,29 +212,16 @@ def _digits(values: np.ndarray, digits: int) -> int:
     return digits
 
 
-def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> str:
-    """A dot in its interval, hollow if undecided; the paper's numbers are triangles."""
+def _interval(row: Row, low: float, high: float, decided: bool, digits: int) -> Markup:
+    """A dot in its interval, with the paper's numbers, on the axis of all rows."""
     mean, wide = _reach(row)
 
     def x(value: float) -> float:
         along = (value - low) / (high - low)
         return round(_EDGE + along * (_WIDTH - 2 * _EDGE), 1)
 
-    middle = _HIGH / 2
-    fill = "currentColor" if decided else "none"
-    parts = [
-        f'<line x1="{x(0)}" x2="{x(0)}" y1="0" y2="{_HIGH}" stroke="currentColor" '
-        'stroke-dasharray="2 3"/>',
-        f'<line x1="{x(mean - wide)}" x2="{x(mean + wide)}" y1="{middle}" '
-        f'y2="{middle}" stroke="currentColor" stroke-width="2"/>',
-        f'<circle cx="{x(mean)}" cy="{middle}" r="4.5" fill="{fill}" '
-        'stroke="currentColor" stroke-width="1.8"/>',
-    ]
-    for at in map(x, row.printed):
-        parts.append(f'<path d="M{at - 4} 0h8l-4 7z" fill="currentColor"/>')
     ends = f"from {mean - wide:z.{digits}f} to {mean + wide:z.{digits}f}"
     alt = f"An interval {ends}; zero is {'outside' if decided else 'inside'} of it."
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HIGH}" width="{_WIDTH}" height="{_HIGH}" '
-        f'role="img" aria-label="{alt}">{"".join(parts)}</svg>'
-    )
+    marks = (x(0), x(mean - wide), x(mean), x(mean + wide))
+    fill, paper = "currentColor" if decided else "none", [x(v) for v in row.printed]
+    return _html.interval(_WIDTH, _HIGH, alt, *marks, fill, paper)

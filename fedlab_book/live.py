@@ -4,7 +4,6 @@ Until then, and where no script runs, there is a picture of the same run, played
 core. In a notebook with a kernel the piece brings everything along (see `whole`).
 """
 
-import html
 import json
 import os
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedlab_book.figures import INK, PALETTE, canvas, framed, styled, svg
+from fedlab_book.html import macros
 from fedlab_browser.playground import state as can
 from fedlab_browser.playground.page_file import Page, kept
 from fedlab_core import Run, run_all, tree
@@ -56,8 +56,7 @@ def live(
     still = framed(svg(played(chosen, rounds, pictures), alt))
     if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
         return Page(kept, options, still)
-    said = html.escape(json.dumps(options))
-    return HTML(f'<div data-playground="{said}">{still}</div>')
+    return HTML(str(macros("pages").live(json.dumps(options), still)))
 
 
 @styled

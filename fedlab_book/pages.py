@@ -4,7 +4,6 @@ No number in a chapter is typed: a sentence that needs one is made by `say` from
 run it stands under.
 """
 
-import html
 import inspect
 import re
 import textwrap
@@ -13,6 +12,11 @@ from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Markdown
+from markupsafe import Markup, escape
+
+from fedlab_book.html import macros
+
+_html = macros("pages")
 
 
 def as_text(text: object) -> str:
@@ -34,8 +38,7 @@ def source(*things: Callable[..., Any] | type, fold: str = "") -> Markdown:
     shown = "\n".join(f"```python\n{text}\n```" for text in texts)
     if not fold:
         return Markdown(shown)
-    summary = f'<details class="fl-aside"><summary>{html.escape(fold)}</summary>'
-    return Markdown(f"{summary}\n\n{shown}\n\n</details>")
+    return Markdown(_html.aside(fold, Markup(f"\n\n{shown}\n\n")))
 
 
 def table(
@@ -55,13 +58,7 @@ def table(
         classes="fl-table",
         float_format=lambda v: f"{v:.{digits}f}",
     )
-    shown = shown.replace(
-        "<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1
-    )
     shown = shown.replace(' style="text-align: right;"', "")
-    on = f' data-ran="{html.escape(ran)}"' if ran else ""
-    shown = f'<div class="fl-scroll"{on}>{shown}</div>'
-    if fold:
-        summary = f"<summary>{html.escape(fold)}</summary>"
-        shown = f'<details class="fl-aside">{summary}{shown}</details>'
-    return HTML(shown)
+    head = f"<caption>{escape(caption)}</caption>\n  <thead>"
+    whole = _html.scroll(Markup(shown.replace("<thead>", head, 1)), ran)
+    return HTML(str(_html.aside(fold, whole) if fold else whole))

@@ -14,12 +14,12 @@ made; the page's script closes them, so that without script, and in a notebook,
 everything is open. An answer is chosen by click or key, and its own line appears.
 """
 
-import html
 import itertools
 from collections.abc import Mapping
 
 from IPython.display import HTML
 
+from fedlab_book.html import macros
 from fedlab_core.errors import require
 
 _numbers = itertools.count()
@@ -44,15 +44,4 @@ def predict(
     if written not in (None, right):
         answers = dict.fromkeys(answers, _ELSEWHERE)
     name = f"fl-guess-{next(_numbers)}"
-    options = "".join(
-        f'<label><input type="radio" name="{name}"> <span>{html.escape(answer)}</span>'
-        f"<small><b>{'Yes.' if answer == right else 'No.'}</b> "
-        f"{html.escape(line)}</small></label>"
-        for answer, line in answers.items()
-    )
-    return HTML(
-        f'<fieldset class="fl-predict" aria-labelledby="{name}">'
-        f'<legend>Predict first</legend><p id="{name}">{html.escape(question)}</p>'
-        f"{options}"
-        '<p class="fl-told" role="status"></p></fieldset>'
-    )
+    return HTML(str(macros("pages").predict(name, question, answers, right)))

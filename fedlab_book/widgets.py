@@ -15,6 +15,7 @@ from typing import Any
 
 import ipywidgets as W
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fedlab_book import figures
@@ -80,8 +81,8 @@ def frames(
     bar = [_player(controls[0], axes[0]), *controls] if play else controls
     children = [W.HBox(bar, layout=W.Layout(flex_flow="row wrap")), _stage(picture)]
     if caption:
-        text = f'<p class="fl-caption">{figures.plain(caption)}</p>'
-        children.append(W.HTML(text, layout=W.Layout(margin="0")))
+        text = Markup('<p class="fl-caption">{}</p>').format(figures.plain(caption))
+        children.append(W.HTML(str(text), layout=W.Layout(margin="0")))
     box = W.VBox(children)
     box.add_class("fl-frames")
     return box
@@ -123,7 +124,7 @@ class _Frames:
     def _frame(self, values: tuple[Any, ...]) -> W.HTML:
         markup = self._by_key[self._key_of(values)]
         if markup not in self._by_markup:
-            self._by_markup[markup] = W.HTML(markup, layout=self._layout)
+            self._by_markup[markup] = W.HTML(str(markup), layout=self._layout)
         return self._by_markup[markup]
 
     def _key_of(self, values: tuple[Any, ...]) -> Hashable:
@@ -132,7 +133,7 @@ class _Frames:
     def _drawn(self, some: Sequence[tuple[Any, ...]]) -> list[str]:
         with mpl.rc_context(figures.STYLE):
             return [
-                figures.framed(self._render(*self._draw(*values), self._scope))
+                figures.framed(Markup(self._render(*self._draw(*values), self._scope)))
                 for values in some
             ]
 

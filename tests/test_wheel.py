@@ -131,11 +131,13 @@ def test_importing_it_loads_nothing_that_draws(away: Path):
     assert not {n for n in loaded if n.split(".")[0] in DRAWING}
 
 
-def test_the_playgrounds_page_travels(wheel):
-    page = ROOT / "fedlab_browser" / "playground" / "page"
+@pytest.mark.parametrize(
+    "folder", ["fedlab_browser/playground/page", "fedlab_book/templates"]
+)
+def test_what_pages_are_made_of_travels(wheel, folder):
     inside = set(zipfile.ZipFile(wheel).namelist())
-    missing = {f"{p.relative_to(ROOT)}" for p in page.iterdir()} - inside
-    assert not missing
+    there = {f"{p.relative_to(ROOT)}" for p in (ROOT / folder).iterdir()}
+    assert there and not there - inside
 
 
 def test_the_papers_data_travels(away: Path):

@@ -3,8 +3,8 @@
     FEDLAB_DATA=folder python -m tools.costs [--paper fedimpro]
 
 Cells with a line at the paper's scale are left out. A try is a round of each setting,
-its training in part; its line is added to `results/costs.jsonl`, and the ledger's pages show
-it where a number is missing. Only the time that one thread computes counts: a busy
+its training in part; its line is added to `results/costs.jsonl`, and the ledger's pages
+show it where a number is missing. Only the time that one thread computes counts: a busy
 machine makes no run dearer.
 """
 

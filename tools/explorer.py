@@ -5,7 +5,6 @@ The page is a plain table, made of the stored results by the functions of
 asks for nothing and works from a folder. They are also a file, `_static/claims.json`.
 """
 
-import html
 import json
 import math
 import re
@@ -14,7 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import yaml
+from markupsafe import Markup
 
+from fedlab_book.html import macros
 from fedlab_book.ledger.claimed import our_gain, paper_gain
 from fedlab_book.ledger.markup import number, place_of, ran_cell, verdict_cell
 from fedlab_book.ledger.markup import page as ledger_page
@@ -83,7 +84,8 @@ gap would say nothing against the paper. What the words mean is {{ref}}`the rule
 {table}
 `````
 """
-_esc = html.escape
+_parts, _html = macros("table"), macros("explorer", "tools")
+FORMATS = ("CSV", "JSON", "LaTeX", "BibTeX")
 
 
 @cache
@@ -115,7 +117,7 @@ def bibtex(bib: str, paper: str) -> str:
     return found + "\n"
 
 
-def inside() -> str:
+def inside() -> Markup:
     """What the script needs, as JSON that may stand in a page."""
     bib = (paths.ROOT / "book" / "references.bib").read_text()
     own = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())
@@ -133,36 +135,24 @@ def inside() -> str:
         "claims": records,
     }
     text = json.dumps(about, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
+    return Markup(text.replace("<", "\\u003c"))
 
 
-def row(j: Judged) -> str:
+def row(j: Judged) -> Markup:
     """A claim's line of the table, at its slug."""
     claim, first = j.claim, origin(j.claim)
     unit = "" if claim.cell.unit == "%" else f"; unit: {claim.cell.unit}"
     about = f"{NAMES[first.paper]}, {place_of(claim.cell)}{unit}"
-    tried = f"<br>Tried: {_esc(claim.sentence)}" if claim.again else ""
-    ours = our_gain(j)
-    ran, word = '<td class="fl-ran">–</td>', f'<td class="fl-verdict">{NONE}</td>'
+    said, tried = _big(first.sentence), claim.sentence if claim.again else ""
+    labels, ours = list(HEAD), our_gain(j)
+    ran, word = _parts.ran("–", labels[4]), _html.unjudged(labels[5], NONE)
     if j.verdict.word != NONE:
-        ours = f'<a href="{made(j)}">{ours}</a>'
-        ran = ran_cell(claim.cell.settings[j.scale], j.verdict.n, j.verdict.lost)
-        word = verdict_cell(j.verdict.word, j.stand_in, RULE)
-    far = " fl-apart" * j.stand_in
-    cells = (
-        f'<th scope="row"><span class="fl-says fl-theirs">{_esc(_big(first.sentence))}'
-        f"</span>{tried}<br><small>{_esc(about)}</small></th>",
-        f'<td class="fl-paper{far}">{paper_gain(j)}</td>',
-        f'<td class="fl-ours">{ours}</td>',
-        f'<td class="fl-gap{far}">{gap(j)}</td>',
-        ran,
-        word,
-    )
-    labelled = [
-        cell.replace("<td", f'<td data-label="{_esc(name)}"', 1)
-        for name, cell in zip(HEAD, cells, strict=True)
-    ]
-    return f'<tr id="{claim.slug}">{"".join(labelled)}</tr>'
+        ours = _parts.link(made(j), ours)
+        setting, n, lost = claim.cell.settings[j.scale], j.verdict.n, j.verdict.lost
+        ran = ran_cell(setting, n, lost, labels[4])
+        word = verdict_cell(j.verdict.word, j.stand_in, RULE, labels[5])
+    cells = (j.stand_in, paper_gain(j), ours, gap(j), ran, word)
+    return _html.row(labels, claim.slug, said, tried, about, *cells)
 
 
 def _big(sentence: str) -> str:
@@ -176,64 +166,19 @@ def made(j: Judged) -> str:
     return f"{to}#claim-{j.claim.slug}"
 
 
-def gap(j: Judged) -> str:
+def gap(j: Judged) -> Markup:
     """Our gain less the paper's, and how many tolerances that is; not of a stand-in."""
     claim = j.claim
     if j.stand_in or claim.gain is None or not math.isfinite(j.verdict.mean):
-        return "–"
+        return _parts.below("–", "")
     off = j.verdict.mean - claim.gain
     many = f"{abs(off) / max(claim.tolerance, 1e-9):.1f} tolerances"
-    return f"{number(off, claim.cell.unit, '+')}<br><small>{many}</small>"
+    return _parts.below(number(off, claim.cell.unit, "+"), many)
 
 
-def controls() -> str:
-    """The filters, which the script fills; without one they are not shown."""
-    anything = '<option value="">any</option>'
-    sorts = "".join(f'<option value="{k}">{_esc(v)}</option>' for k, v in SORTS.items())
-    choices = "".join(
-        _control(label, name, "select", anything) for name, label in FILTERS.items()
-    )
-    files = "".join(f'<button type="button">{name}</button>' for name in FORMATS)
-    return (
-        '<form class="fl-controls fl-filters" role="search" '
-        f'aria-label="Choose among the claims">{choices}'
-        f"{_control('Words', 'words', 'input')}"
-        f"{_control('Sort by', 'sort', 'select', sorts)}"
-        '<button type="reset">Show all</button></form>'
-        '<div class="fl-controls fl-taken"><p role="status"></p>'
-        '<div class="fl-files" role="group" aria-label="Download what is shown">'
-        f"<span>Download what is shown:</span> {files}</div></div>"
-    )
-
-
-def _control(label: str, name: str, kind: str, inside: str = "") -> str:
-    search = ' type="search" autocomplete="off"'
-    more = search if kind == "input" else f">{inside}</{kind}"
-    return (
-        f'<div><label for="by-{name}">{_esc(label)}</label>'
-        f'<{kind} id="by-{name}" name="{name}"{more}></div>'
-    )
-
-
-FORMATS = ("CSV", "JSON", "LaTeX", "BibTeX")
-
-
-def table(every: Sequence[Judged]) -> str:
+def table(every: Sequence[Judged]) -> Markup:
     """The claims as a table, with what makes it move beside it."""
-    head = "".join(
-        f'<th scope="col" data-sort="{by}">{_esc(name)}</th>'
-        for name, by in HEAD.items()
-    )
-    body = "\n".join(map(row, every))
-    return (
-        '<link rel="stylesheet" href="../_static/claims.css">\n'
-        f'<div class="fl-explorer">{controls()}'
-        '<table class="fl-table fl-cells fl-every"><caption>Claims of the papers, and '
-        f"what was found</caption><thead><tr>{head}</tr></thead>\n"
-        f"<tbody>{body}</tbody></table></div>\n"
-        f'<script type="application/json" id="claims-data">{inside()}</script>\n'
-        '<script defer src="../_static/claims.js"></script>'
-    )
+    return _html.table(FILTERS, SORTS, FORMATS, HEAD, map(row, every), inside())
 
 
 def page() -> str:

@@ -7,11 +7,14 @@ state into the page's own markup, with the first picture in its place; the scrip
 the page, so that nothing else waits for it.
 """
 
-import html
 import json
 import re
 from dataclasses import dataclass
 from typing import Any
+
+from markupsafe import Markup
+
+from fedlab_book.html import macros
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(
@@ -25,6 +28,7 @@ _KINDS = {
 }
 
 Models = dict[str, dict[str, Any]]
+_html = macros("moving", "tools")
 
 
 def still(body: str, models: Models) -> str:
@@ -53,41 +57,6 @@ class _Control:
     name: str
     values: list[str]
     index: int
-
-    def markup(self, name: str) -> str:
-        inside = getattr(self, f"_{self.kind}")(f"{name}-control")
-        return f'<div class="fl-control fl-{self.kind}">{inside}</div>'
-
-    def _slider(self, name: str) -> str:
-        now = html.escape(self.values[self.index])
-        return (
-            f'<label for="{name}">{html.escape(self.name)}</label>'
-            f'<input type="range" id="{name}" min="0" max="{len(self.values) - 1}" '
-            f'value="{self.index}" aria-valuetext="{now}" autocomplete="off">'
-            f'<span class="fl-readout" aria-hidden="true">{now}</span>'
-        )
-
-    def _dropdown(self, name: str) -> str:
-        options = "".join(
-            f"<option{' selected' if i == self.index else ''}>{html.escape(value)}"
-            "</option>"
-            for i, value in enumerate(self.values)
-        )
-        return (
-            f'<label for="{name}">{html.escape(self.name)}</label>'
-            f'<select id="{name}" autocomplete="off">{options}</select>'
-        )
-
-    def _buttons(self, name: str) -> str:
-        buttons = "".join(
-            f'<button type="button" aria-pressed="{str(i == self.index).lower()}">'
-            f"{html.escape(value)}</button>"
-            for i, value in enumerate(self.values)
-        )
-        return (
-            f'<span class="fl-name" id="{name}">{html.escape(self.name)}</span>'
-            f'<div role="group" aria-labelledby="{name}">{buttons}</div>'
-        )
 
 
 class _Widget:
@@ -119,25 +88,14 @@ class _Widget:
         (top,) = self._children(self._state(stage))
         self._top = self._number(top)
 
-    def markup(self, name: str) -> str:
+    def markup(self, name: str) -> Markup:
         """Its controls and its first picture; `name` is where the others are."""
-        controls = "".join(
-            control.markup(f"{name}-{i}")
-            for i, control in enumerate(self._controls.values(), start=1)
-        )
-        if self.interval:
-            play = '<button type="button" class="fl-play" aria-label="Play"></button>'
-            controls = play + controls
-        runs = f' data-interval="{self.interval}"' if self.interval else ""
-        return (
-            f'<div class="{html.escape(" ".join(self.classes))}" '
-            f'data-pictures="{name}"{runs}>'
-            f'<div class="fl-controls">{controls}</div>'
-            f'<div class="fl-stage" role="status" aria-live="polite">'
-            f"{self._first()}</div>{self.caption}</div>"
-        )
+        controls = [*self._controls.values()]
+        classes, caption = " ".join(self.classes), Markup(self.caption)
+        first = Markup(self._first())
+        return _html.widget(name, classes, self.interval, controls, first, caption)
 
-    def pictures(self, name: str) -> str:
+    def pictures(self, name: str) -> Markup:
         """Every picture, and which one stands for which values of the controls.
 
         Pictures are numbered from 0; what chooses among several is the number of a
@@ -152,7 +110,7 @@ class _Widget:
         }
         text = json.dumps(held, ensure_ascii=False, separators=(",", ":"))
         text = text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
-        return f'<script type="application/json" id="{name}">{text}</script>\n'
+        return _html.pictures(name, Markup(text))
 
     def _chosen(self) -> list[tuple[int, list[int]]]:
         return list(self._stacks.values())

@@ -11,8 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
+from markupsafe import Markup
 from sphinx.application import Sphinx
 
+from fedlab_book.html import macros
 from tools import moving
 
 CARD = "_static/card.png"  # drawn by tools/card.py
@@ -20,18 +22,15 @@ _ALT = "Dots of different size run together into one. Who counts?"
 _CITE = "book/cite"
 _MATHEMATICS = re.compile(r'class="[^"]*\bmath\b')
 _MAX_DESCRIPTION = 200
+_html = macros("page", "tools")
 
 
-def strip(seconds: float, command: str, notebook: str) -> str:
+def strip(seconds: float, command: str, notebook: str) -> Markup:
     """The line that says where the numbers of a page that was executed come from."""
     took = f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
     if seconds >= 90:
         took = f"{seconds / 60:.1f} minutes"
-    return (
-        f'<p class="fl-strip">Computed in {took} when this page was built, by '
-        f"<code>{html.escape(command)}</code>. "
-        f'<a href="{html.escape(notebook)}" download>Download the notebook</a>.</p>'
-    )
+    return _html.strip(took, command, notebook)
 
 
 def description(doctree: nodes.document) -> str:
@@ -64,13 +63,12 @@ def with_narrow(body: str, static: Path, at: str) -> str:
         name = f"{image[1]}_narrow.svg"
         if not (static / name).is_file():
             return image[0]
-        source = f'<source media="(max-width: 40rem)" srcset="{at}/{name}">'
-        return f"<picture>{source}{image[0]}</picture>"
+        return _html.narrow(f"{at}/{name}", Markup(image[0]))
 
     return re.sub(r'<img [^>]*src="[^"]*/(\w+)\.svg"[^>]*>', place, body)
 
 
-def tags(title: str, text: str, page: str, card: str) -> str:
+def tags(title: str, text: str, page: str, card: str) -> Markup:
     """What those who link to a page show of it."""
     said = {
         "og:type": "article",
@@ -80,16 +78,7 @@ def tags(title: str, text: str, page: str, card: str) -> str:
         "og:image": card,
         "og:image:alt": _ALT if card else "",
     }
-    lines = [
-        f'<meta property="{name}" content="{html.escape(value)}" />'
-        for name, value in said.items()
-        if value
-    ]
-    if card:
-        lines.append('<meta name="twitter:card" content="summary_large_image" />')
-    if text:
-        lines.append(f'<meta name="description" content="{html.escape(text)}" />')
-    return "\n".join(lines)
+    return _html.tags(said, card)
 
 
 def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
@@ -102,7 +91,7 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     title = re.sub("<.*?>", "", html.unescape(context.get("title") or ""))
     card = f"{base}/{CARD}" if base else ""  # a relative one is refused
     more = tags(title, description(doctree), page, card)
-    context["metatags"] = context.get("metatags", "") + "\n" + more
+    context["metatags"] = f"{context.get('metatags', '')}\n{more}"
     static = Path(app.confdir) / "book" / "_static"
     context["body"] = with_narrow(context["body"], static, f"{up}_static")
     formulas = bool(_MATHEMATICS.search(context["body"]))
@@ -110,10 +99,7 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
         script for script in context["script_files"] if _needed(script, formulas)
     ]
     if _CITE in app.env.found_docs:
-        to = f"{up}{_CITE}.html"
-        context["theme_extra_footer"] = (
-            f'<p><a href="{to}">Licence and citation</a></p>'
-        )
+        context["theme_extra_footer"] = str(_html.footer(f"{up}{_CITE}.html"))
     notebook = Path(app.srcdir) / f"{name}.ipynb"
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
@@ -124,7 +110,7 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
 def _as_executed(context: dict, known: dict, download: PurePosixPath) -> None:
     body = context["body"]
     if build := known.get("build"):  # at the end: a page begins with what it shows
-        body += strip(build["seconds"], build["command"], str(download))
+        body += str(strip(build["seconds"], build["command"], str(download)))
     states = known.get("widgets", {}).get(moving.STATE, {}).get("state", {})
     context["body"] = moving.still(body, states)
 

@@ -5,15 +5,14 @@ made by changes. A preset that promises what is not there ends the build.
 """
 
 import hashlib
-import html
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
+from fedlab_book.html import macros
 from fedlab_browser.playground import export, page_file, presets
 
 FOLDER = "playground"  # in the site's _static
-_SOURCES = ("fedlab_core", "fedlab_book/playground", "fedlab_ledger/model/verdict.py")
+_SOURCES = ("fedlab_core", "fedlab_browser", "fedlab_ledger/model/verdict.py")
 _PAGE = """\
 ---
 html_theme.sidebar_secondary.remove: true
@@ -58,20 +57,10 @@ that first.
 
 def page() -> str:
     """The page, as Markdown."""
-    return _PAGE.format(folder=FOLDER, presets="\n".join(_stories()))
-
-
-def _stories() -> Iterator[str]:
-    for p in presets.PRESETS:
-        measure = "own" if p.what == "own" else "accuracy"
-        title, beside = html.escape(p.title), html.escape(p.beside)
-        yield (
-            f'<li data-title="{title}" data-measure="{measure}">'
-            f'<a href="?{html.escape(p.state)}">{title}</a><br>'
-            f"<span>{html.escape(p.look)}</span><br>"
-            f'<a href="?{beside}">Compare with: {html.escape(p.compared)}</a><br>'
-            f"<small>Held by five seeds: {html.escape(p.measured)}.</small></li>"
-        )
+    story = macros("page", "tools").story
+    measures = (("own" if p.what == "own" else "accuracy") for p in presets.PRESETS)
+    stories = map(story, presets.PRESETS, measures)
+    return _PAGE.format(folder=FOLDER, presets="\n".join(stories))
 
 
 def made(root: Path) -> Path:

@@ -1,11 +1,12 @@
 """The page with the answer: a paper a row, its effect drawn on one axis for all."""
 
-import html
 import math
 
 from IPython.display import HTML
+from markupsafe import Markup
 
-from fedlab_book.ledger.markup import folded, grid, page, place_of
+from fedlab_book.html import macros
+from fedlab_book.ledger.markup import grid, page, place_of
 from fedlab_ledger.model.describe import data, ran_on
 from fedlab_ledger.model.verdict import MATCHES, OPPOSITE, SAME, UNDECIDED, WORDS
 from fedlab_ledger.report.answers import Answer, Effect, answers
@@ -15,7 +16,7 @@ from fedlab_ledger.report.earlier import crossed
 EDGE = 8.0  # points: what lies beyond is drawn at the edge, with its number
 _WIDTH, _HEIGHT = 240, 74
 _MIDDLE, _LOWER, _UPPER = 26, 50, 8  # heights of the marks: headline, others, paper
-_esc = html.escape
+_html = macros("answer")
 
 
 def answered(book: Book) -> HTML:
@@ -23,10 +24,6 @@ def answered(book: Book) -> HTML:
     head = ("claim and finding", "gain in points, and on what it ran")
     rows = [_row(a) for a in answers(book)]
     kinds = (MATCHES, SAME, UNDECIDED, OPPOSITE)
-    key = "".join(
-        f'<span><i class="fl-is-{word.replace(" ", "-")}"></i>{_esc(word)}</span>'
-        for word in kinds
-    )
     caption = (
         "Means over seeds. Large mark: the headline comparison with its 95 % interval; "
         "small marks: all others with the same training without the method. Filled: at "
@@ -34,26 +31,13 @@ def answered(book: Book) -> HTML:
         "stand-in. Arrowheads lie beyond the axis."
     )
     table = grid(head, rows, caption, "fl-cells fl-answers")
-    return HTML(f'<p class="fl-key">{key}</p>{table}')
+    return HTML(str(_html.key(kinds) + table))
 
 
-def _row(a: Answer) -> str:
+def _row(a: Answer) -> Markup:
     paper = a.question.paper
-    link = f'<a href="{page(paper)}">{_esc(NAMES[paper])}</a>'
-    claim = f'<span class="fl-theirs">To end higher, {_esc(a.question.claim)}.</span>'
-    said = (
-        f"<strong>{_esc(a.stance)}</strong> {_esc(a.counted)} {_esc(a.own_scale)}",
-        f"<em>It asks that</em> {_esc(a.question.needs)}. {_esc(a.in_the_field)}",
-    )
-    parts = "".join(f"<p>{part}</p>" for part in said)
-    rest = (_most_ahead(a), _lost(a), _esc(a.beside_others), _esc(a.again))
-    parts += folded(
-        "Where, and beside what else", f"<p>{' '.join(filter(None, rest))}</p>"
-    )
-    return (
-        f'<tr id="{paper}"><th scope="row"><p>{link}: {claim}</p>{parts}</th>'
-        f"<td>{strip(a)}{_ran(a)}</td></tr>"
-    )
+    where = (_most_ahead(a), _lost(a), a.beside_others, a.again)
+    return _html.row(a, page(paper), NAMES[paper], where, strip(a), _ran(a))
 
 
 def _ran(a: Answer) -> str:
@@ -73,7 +57,7 @@ def _ran(a: Answer) -> str:
     if rounds:
         others = (f"{name} ({_span(n)} rounds)" for name, n in rounds.items())
         said += f" Small marks: {', '.join(others)}."
-    return f'<small class="fl-ran">{_esc(said)}</small>'
+    return said
 
 
 def _span(numbers: set[int]) -> str:
@@ -81,27 +65,26 @@ def _span(numbers: set[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _most_ahead(a: Answer) -> str:
+def _most_ahead(a: Answer) -> Markup:
     where = "no setting was found yet" if a.best is None else _place(a.best)
-    return f"<em>Most ahead:</em> {where}."
+    return _html.told("Most ahead:", where)
 
 
-def _lost(a: Answer) -> str:
+def _lost(a: Answer) -> Markup | str:
     if a.worst is not None:
-        return f"<em>Furthest behind:</em> {_place(a.worst)}."
-    return f"<em>Behind</em> in none of {len(a.effects)}." if a.effects else ""
+        return _html.told("Furthest behind:", _place(a.worst))
+    return _html.told("Behind", f"in none of {len(a.effects)}") if a.effects else ""
 
 
-def _place(e: Effect) -> str:
+def _place(e: Effect) -> Markup:
     """The paper's table, row and setting; the gain, and on what it was run."""
     cell = e.judged.claim.cell
     place = f"{place_of(cell)}, {cell.row}, {e.judged.claim.where}"
     ran = f"ours on {ran_on(cell.settings[e.judged.scale], e.judged.verdict.n)}"
-    where = f'<span class="fl-theirs">{_esc(place)}</span>'
-    return f'{where}: {_esc(e.text)} (<span class="fl-ran">{_esc(ran)}</span>)'
+    return _html.place(place, e.text, ran)
 
 
-def strip(a: Answer) -> str:
+def strip(a: Answer) -> Markup | str:
     """A paper's effects on the axis that all rows share, as inline SVG."""
     if a.headline is None:
         return ""
@@ -122,10 +105,7 @@ def strip(a: Answer) -> str:
         marks.append(f'<polygon class="fl-claimed" points="{points}"/>')
         if abs(a.headline.paper) > EDGE:
             marks.append(_told(a.headline.paper, _UPPER))
-    return (
-        f'<svg class="fl-strip-of" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{_esc(alt(a))}">{"".join(marks)}</svg>'
-    )
+    return _html.strip(_WIDTH, _HEIGHT, alt(a), Markup("".join(marks)))
 
 
 def alt(a: Answer) -> str:
@@ -192,13 +172,10 @@ def changed(book: Book) -> HTML:
     counts = crossed(every)
     words = [w for w in WORDS if any(c[w] for c in counts.values())]
     rows = [
-        f'<tr><th scope="row">{reading}</th>'
-        + "".join(f"<td>{found[w] or '–'}</td>" for w in words)
-        + f"<td>{sum(found.values())}</td></tr>"
+        _html.counts(reading, [*(found[w] or "–" for w in words), sum(found.values())])
         for reading, found in counts.items()
     ]
     sums = [sum(c[w] for c in counts.values()) for w in words]
-    totals = "".join(f"<td>{n}</td>" for n in (*sums, sum(sums)))
-    rows.append(f'<tr><th scope="row">together</th>{totals}</tr>')
+    rows.append(_html.counts("together", [*sums, sum(sums)]))
     caption = "Claims that were run: a row a reading of before, a column a word of now."
-    return HTML(grid(("before", *words, "together"), rows, caption))
+    return HTML(str(grid(("before", *words, "together"), rows, caption)))

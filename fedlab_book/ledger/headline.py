@@ -4,25 +4,25 @@ headline(book, "feddisco")     # all of it: picture, table, what was checked, cl
 quote("feddisco")              # the table alone, for a chapter
 """
 
-import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import cast
 
 from IPython.display import HTML
+from markupsafe import Markup
 
+from fedlab_book.html import macros
 from fedlab_book.ledger.claimed import claims_at
 from fedlab_book.ledger.dots import dots, seed
 from fedlab_book.ledger.markup import (
     folded,
-    grid,
     judged,
     page,
     ran_cell,
     theirs,
     traced,
     verdict_cell,
-    wide,
 )
 from fedlab_book.ledger.offs import offs
 from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, shown
@@ -36,67 +36,57 @@ from fedlab_ledger.report.headline import Quoted, played
 ANCHOR = "headline"
 _SEEDS = 3  # that a verdict takes
 _HEAD = ("", "paper", "ours", "ours ran on", "verdict")
-_esc = html.escape
+_parts, _html = macros("table"), macros("headline")
 
 
 def headline(book: Book, paper: str) -> HTML:
     """A paper's headline table at its own scale, and all that there is to say of it."""
     about, quotes = book.headlines[paper], book.headline(paper)
     claims = book.headline_claims(paper)
-    picture = str(dots(quotes, about.name).data)
-    parts = [
-        f"<p>{_finding(book, paper, quotes)}</p>",
-        picture,
+    shown_whole = _html.whole(
+        _finding(book, paper, quotes),
+        dots(quotes, about.name),
         _table(quotes, f"#{ANCHOR}", about.name),
         _made(book, quotes),
         _missing(quotes),
         offs(book, paper, quotes),
-        f"<p><strong>What it is claimed to show</strong>, {judged(claims)}.</p>",
+        judged(claims),
         claims_at(claims, paper, ANCHOR),
-    ]
-    return HTML(f'<div class="fl-ledger fl-headline">{"".join(parts)}</div>')
+    )
+    return HTML(str(shown_whole))
 
 
 def quote(paper: str, book: Book | None = None) -> HTML:
     """A paper's headline table for a chapter; numbers lead to the ledger's page."""
     book = book or opened()
     quotes = book.headline(paper)
-    where = f"{page(paper)}#{ANCHOR}"
-    link = (
-        f'<p><a href="{page(paper)}">In the ledger</a>: the seeds in a picture, '
-        "what was checked where ours is off, and what it takes to run the rest.</p>"
-    )
-    table = _table(quotes, where, book.headlines[paper].name)
-    said = f"<p>{_counted(book, paper, quotes)}</p>"
-    return HTML(f'<div class="fl-ledger">{said}{table}{link}</div>')
+    table = _table(quotes, f"{page(paper)}#{ANCHOR}", book.headlines[paper].name)
+    return HTML(str(_html.quote(_counted(book, paper, quotes), table, page(paper))))
 
 
-def _finding(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
+def _finding(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
     """How many numbers are there, what they say; what there is instead, if none."""
     said = _counted(book, paper, quotes)
-    return said if played(quotes) else f"{said} {_instead(book, paper, quotes)}"
+    return said if played(quotes) else said + " " + _instead(book, paper, quotes)
 
 
-def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
+def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
     about, done = book.headlines[paper], played(quotes)
     what = f"{NAMES[paper]}'s {about.name}, {about.words}"
     if not done:
-        nothing = f"Nothing of {_esc(what)}, was run at the paper’s own scale."
-        return f"<strong>{nothing}</strong>"
+        return _html.strong(f"Nothing of {what}, was run at the paper’s own scale.")
     words = Counter(q.shown.word for q in done if q.shown.status == COMPARABLE)
     verdicts = "; ".join(f"{n} {word}" for word, n in words.items())
     alone = sum(q.shown.status != COMPARABLE for q in done)
     more = f"; {alone} beside which the paper at hand prints none" * bool(alone)
-    return (
-        f"<strong>{_esc(what)}: {len(done)} of {len(quotes)} numbers were run at the "
-        f"paper’s own scale.</strong> By the rule: {verdicts}{more}."
-    )
+    many = f"{what}: {len(done)} of {len(quotes)} numbers were run at the paper’s own "
+    return _html.strong(f"{many}scale.", f" By the rule: {verdicts}{more}.")
 
 
 def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
     """What it would cost, and the longest run with the paper's data and network."""
     costs = dict.fromkeys(f"{q.cell.row} {q.cost}" for q in quotes if q.cost)
-    said = f"It would cost: {_esc('; '.join(costs))}." if costs else _UNTRIED
+    said = f"It would cost: {'; '.join(costs)}." if costs else _UNTRIED
     longest = _longest(book, paper, quotes)
     if longest is None:
         return (
@@ -105,10 +95,7 @@ def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
         )
     scale, setting, seeds = longest
     came = _came_to(book, quotes, scale)
-    return (
-        f"{said} The longest run with its network is another scale, called "
-        f"<em>{scale}</em>: {_esc(ran_on(setting, seeds))}.{_esc(came)}"
-    )
+    return _html.longest(said, scale, ran_on(setting, seeds), came)
 
 
 def _came_to(book: Book, quotes: Sequence[Quoted], scale: str) -> str:
@@ -143,66 +130,47 @@ def _setting(q: Quoted):
     return q.cell.settings[q.shown.scale]
 
 
-def _table(quotes: Sequence[Quoted], where: str, name: str) -> str:
-    rows, column = [], None
-    for i, q in enumerate(quotes):
-        if q.cell.column != column:
-            column = q.cell.column
-            said = (
-                f'<span class="fl-theirs">{_esc(column)}</span> ({_esc(q.cell.unit)})'
-            )
-            rows.append(
-                wide(f"The paper’s {said}", len(_HEAD)).replace("about", "group")
-            )
-        rows.append(_row(q, f"{where}-{i}"))
+def _table(quotes: Sequence[Quoted], where: str, name: str) -> Markup:
+    groups = []
+    links = (f"{where}-{i}" for i in range(len(quotes)))
+    for (column, unit), some in groupby(quotes, lambda q: (q.cell.column, q.cell.unit)):
+        groups.append((column, unit, [_row(q, next(links)) for q in some]))
     caption = (
         f"{name}, beside ours at the paper's scale: mean of our seeds with its 95 % "
         "interval, and below it every seed."
     )
-    return grid(_HEAD, rows, caption).replace('<th scope="col"></th>', "<td></td>", 1)
+    return _html.table(_HEAD, groups, caption)
 
 
-def _row(q: Quoted, link: str) -> str:
-    head = (
-        f'<tr><th scope="row" class="fl-theirs">{_esc(q.cell.row)}</th>'
-        f'<td class="fl-paper">{theirs(q.cell)}</td>'
-    )
+def _row(q: Quoted, to: str) -> tuple[str, str, Markup]:
     if not q.lines:
-        cost = _esc(q.cost) or "what it takes was not tried"
-        return (
-            f'{head}<td colspan="{len(_HEAD) - 2}">not run yet'
-            f"<br><small>{cost}</small></td></tr>"
-        )
-    v = q.shown.verdict
-    ours = f'<a href="{link}">{_esc(q.shown.ours)}</a><br><small>{_seeds(q)}</small>'
-    word = verdict_cell(q.shown.word)
-    if q.shown.status != COMPARABLE:
-        word = f"<td>{NO_VERDICT}</td>"
-    return (
-        f'{head}<td class="fl-ours">{ours}</td>'
-        f"{ran_cell(_setting(q), v.n, v.lost)}{word}</tr>"
-    )
+        cost = q.cost or "what it takes was not tried"
+        cells = _html.waiting(cost, len(_HEAD) - 2)
+    else:
+        v = q.shown.verdict
+        word = verdict_cell(q.shown.word)
+        if q.shown.status != COMPARABLE:
+            word = _parts.plain(NO_VERDICT)
+        seeds = ", ".join(seed(value, q.cell.unit) for value in q.seeds.values())
+        ran = ran_cell(_setting(q), v.n, v.lost)
+        cells = _html.there(to, q.shown.ours, seeds, ran, word)
+    return q.cell.row, theirs(q.cell), cells
 
 
-def _seeds(q: Quoted) -> str:
-    return _esc(", ".join(seed(v, q.cell.unit) for v in q.seeds.values()))
-
-
-def _made(book: Book, quotes: Sequence[Quoted]) -> str:
+def _made(book: Book, quotes: Sequence[Quoted]) -> Markup | str:
     """How each number that is there was made."""
-    done = [(i, q) for i, q in enumerate(quotes) if q.lines]
-    if not done:
+    items = [
+        (f"{ANCHOR}-{i}", _html.made(q.cell, traced(q.shown, book)))
+        for i, q in enumerate(quotes)
+        if q.lines
+    ]
+    if not items:
         return ""
-    items = "".join(
-        f'<li id="{ANCHOR}-{i}"><strong class="fl-theirs">{_place(q)}</strong>: '
-        f"{traced(q.shown, book)}</li>"
-        for i, q in done
-    )
-    many = f"each of these {len(done)} numbers" if len(done) > 1 else "this number"
-    return folded(f"How {many} was made", f'<ul class="fl-trace">{items}</ul>')
+    many = f"each of these {len(items)} numbers" if len(items) > 1 else "this number"
+    return folded(f"How {many} was made", _parts.trace_list(items))
 
 
-def _missing(quotes: Iterable[Quoted]) -> str:
+def _missing(quotes: Iterable[Quoted]) -> Markup | str:
     """What is not there yet: what it takes, and the commands."""
     rest = [q for q in quotes if not q.lines]
     if not rest:
@@ -211,16 +179,10 @@ def _missing(quotes: Iterable[Quoted]) -> str:
     hours = [seconds for seconds in runs.values() if seconds is not None]
     total = f", together {took(_SEEDS * sum(hours))} with {_SEEDS} seeds each"
     known = f"; {len(hours)} of {len(runs)} runs tried{total}" if hours else ""
-    items = "".join(
-        f'<li><strong class="fl-theirs">{_place(q)}</strong>: '
-        f"{_esc(q.cost) or 'not tried'}<br>"
-        f"<code>{_esc(command(q.cell, q.shown.scale, []))}</code></li>"
+    cells = [
+        (q.cell, q.cost or "not tried", command(q.cell, q.shown.scale, []))
         for q in rest
-    )
+    ]
     many = "1 number" if len(rest) == 1 else f"{len(rest)} numbers"
-    inside = f'<ul class="fl-trace">{items}</ul>'
-    return folded(f"{many} not run yet, and what it takes{known}", inside)
-
-
-def _place(q: Quoted) -> str:
-    return f"{_esc(q.cell.row)} | {_esc(q.cell.column)}"
+    said = f"{many} not run yet, and what it takes{known}"
+    return folded(said, _html.missing(cells))

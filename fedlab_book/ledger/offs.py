@@ -1,9 +1,11 @@
 """Where a headline's numbers are off: what was checked for each, and what remains."""
 
-import html
 import math
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
+from fedlab_book.html import macros
 from fedlab_book.ledger.markup import number
 from fedlab_ledger.papers import PAPERS
 from fedlab_ledger.report.book import NAMES, Book
@@ -13,58 +15,43 @@ from fedlab_ledger.report.headline import Quoted
 _SEARCHES = "what_did_not_come_out.html"
 _DIFFER = "where_paper_and_code_differ.html"
 _READ = "how-its-numbers-are-read"
-_esc = html.escape
+_html = macros("offs")
 
 
-def offs(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
+def offs(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup | str:
     """A list of the cells that are off by more than allowed; nothing without any."""
     gaps = PAPERS[paper].gaps if paper in PAPERS else ()
     rows = checked_of(quotes, gaps, book.found)
     if not rows:
         return ""
-    items = "".join(f"<li>{_item(row)}</li>" for row in rows)
     many = "1 number is" if len(rows) == 1 else f"{len(rows)} numbers are"
-    return (
-        f"<p><strong>Off by more than the tolerance.</strong> {many}: below, what was "
-        f"checked for each, and what remains. {_for_all(book, paper)}</p>"
-        f'<ul class="fl-offs">{items}</ul>'
-    )
-
-
-def _for_all(book: Book, paper: str) -> str:
-    """What holds for every cell of a paper: the authors' program, and its reading."""
-    close = [row for row in book.agreed if row["with the code of"] == NAMES[paper]]
-    parts = (
-        f"{_esc(row['compared'])}: {_esc(row['largest difference'])}" for row in close
-    )
-    said = f"Largest difference from the authors' program: {'; '.join(parts)}. " * bool(
-        close
-    )
     known = PAPERS[paper].differences
     run = sum(not d.why for d in known) or "none"
-    return (
-        f"{said}Paper and program are known to differ in {len(known)} things; what the "
-        f'cells take is <a href="#{_READ}">said below</a>, and {run} of them were run '
-        f'both ways, <a href="{_DIFFER}">on the built-in letters only</a>.'
-    )
+    items = [_item(row) for row in rows]
+    agreed = _agreed(book, paper)
+    return _html.list(many, agreed, len(known), run, _READ, _DIFFER, items)
 
 
-def _item(c: Checked) -> str:
-    cell, off = c.quoted.cell, c.quoted.off or 0.0
-    far = f"{off:+.3g}"
-    head = (
-        f'<strong class="fl-theirs">{_esc(cell.row)} | {_esc(cell.column)}</strong>: '
-        f"{far}{_esc(_unit(cell.unit))}, where {cell.tolerance:g} is allowed."
-    )
-    found = _checks(c)
-    return f"{head} <em>Checked:</em> {found} <em>Remains:</em> {_rest(c)}"
+def _agreed(book: Book, paper: str) -> str:
+    """How far a paper's cells are from the authors' program, where that is known."""
+    close = [row for row in book.agreed if row["with the code of"] == NAMES[paper]]
+    parts = (f"{row['compared']}: {row['largest difference']}" for row in close)
+    said = f"Largest difference from the authors' program: {'; '.join(parts)}. "
+    return said * bool(close)
+
+
+def _item(c: Checked) -> Markup:
+    cell = c.quoted.cell
+    far = f"{c.quoted.off or 0.0:+.3g}{_unit(cell.unit)}"
+    allowed = f"{cell.tolerance:g}"
+    return _html.item(cell, far, allowed, _checks(c), _rest(c))
 
 
 def _unit(unit: str) -> str:
     return {"%": " points", "share": ""}.get(unit, f" {unit}")
 
 
-def _checks(c: Checked) -> str:
+def _checks(c: Checked) -> list[str]:
     """What was looked at, one after another."""
     said = [] if not c.nothing else ["Nothing was checked for this number."]
     if c.reported:
@@ -73,7 +60,7 @@ def _checks(c: Checked) -> str:
         said.append(f"Run at this scale with one change: {_listed(c.changed, c)}.")
     elif not c.nothing:
         said.append("Nothing was run at this scale with one change.")
-    return " ".join([*said, *_searched(c)])
+    return [*said, *_searched(c)]
 
 
 def _listed(others: Sequence[Other], c: Checked) -> str:
@@ -84,27 +71,23 @@ def _one(o: Other, unit: str) -> str:
     width = f" ± {number(o.half, unit, like=o.mean)}" if math.isfinite(o.half) else ""
     seeds = "1 seed" if len(o.values) == 1 else f"{len(o.values)} seeds"
     fits = ", within the tolerance" * o.fits
-    return f"{_esc(o.words)}, {number(o.mean, unit)}{width} ({seeds}{fits})"
+    return f"{o.words}, {number(o.mean, unit)}{width} ({seeds}{fits})"
 
 
 def _searched(c: Checked) -> list[str]:
     """Searches for a claim on this cell, at another scale."""
-    return [
-        f'A claim on it was <a href="{_SEARCHES}">looked for at the {scale} scale</a>: '
-        f"on the paper’s side in {good} of {n} tries."
-        for scale, good, n in c.searches
-    ]
+    return [_html.searched(_SEARCHES, *search) for search in c.searches]
 
 
 def _rest(c: Checked) -> str:
     """What nobody ran in another way, and whether anything tells the difference."""
     names = "; ".join(f"{name} ({how})" for name, how in c.choices)
-    open_ = f"Run in one way only: {_esc(names)}." if names else ""
+    open_ = f"Run in one way only: {names}." if names else ""
     told = " and ".join(o.words for o in c.told)
     why = "What makes the difference is not known."
     if told:
         why = (
-            f"With one thing else it fits ({_esc(told)}); whether that is what made "
+            f"With one thing else it fits ({told}); whether that is what made "
             "the paper’s number is not known."
         )
     return f"{open_} {why}"

@@ -8,15 +8,16 @@ until the packages change.
 import base64
 import gzip
 import hashlib
-import html
 import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import wasmtime
+from jinja2 import StrictUndefined, Template
 from tqdm import tqdm
 
 import fedlab_core
@@ -30,33 +31,14 @@ _IMPORT = re.compile(r'^import (\{.*?\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(
     r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE
 )
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>A federation in your browser</title>
-<style>
-body {{ margin: 0 auto; padding: 0 .5rem; max-width: 80rem; font-family: sans-serif; }}
-{style}
-</style>
-</head>
-<body>
-<main>
-<div data-playground="{options}">{before}</div>
-</main>
-<script type="application/json" id="pg-files">{files}</script>
-<script type="module">
-{unpack}
-</script>
-</body>
-</html>
-"""
-_FRAME = (
-    '<iframe title="A federation in your browser" style="width:100%;border:0;'
-    'min-height:20rem" srcdoc="{page}"></iframe>'
-)
+
+
+@cache
+def _page() -> Any:
+    """The macros of the page: the whole of it, and the frame that shows it."""
+    text = (export.PAGE / "page.html").read_text()
+    looks = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    return Template(text, autoescape=True, **looks).module
 
 
 class Page:
@@ -79,16 +61,17 @@ class Page:
         files["worker.js"] = bundled(*_SCRIPTS, "worker").encode()
         packed = {name: _packed(content) for name, content in files.items()}
         unpack = (export.PAGE / "whole.js").read_text()
-        return _PAGE.format(
+        page = _page().whole(
             style=scripts()["playground.css"].decode(),
-            options=html.escape(json.dumps(self.options)),
-            before=self.before or "<p>Unpacking the letters and the rules …</p>",
+            options=json.dumps(self.options),
+            before=self.before,
             files=json.dumps(packed, separators=(",", ":")),
             unpack=f"{bundled(*_SCRIPTS, 'playground')}\n{unpack}",
         )
+        return str(page)
 
     def _repr_html_(self) -> str:
-        return _FRAME.format(page=html.escape(self.html()))
+        return str(_page().framed(self.html()))
 
     def save(self, path: str | os.PathLike, force: bool = False) -> Path:
         """Write the page to a file, which a browser opens as it is."""

@@ -1,5 +1,6 @@
 """The page with the answer: a row a paper, with marks where the numbers are."""
 
+import html
 import re
 
 import pytest
@@ -19,7 +20,7 @@ def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran():
     rows = re.findall(r'<tr id="(\w+)">(.*?)</tr>', shown, re.DOTALL)
     assert [paper for paper, _ in rows] == list(NAMES)
     for question, (_, row) in zip(QUESTIONS, rows, strict=True):
-        assert question.claim in row.replace("&#x27;", "'")
+        assert question.claim in html.unescape(row)
         assert "<em>It asks that</em>" in row and "Large mark: " in row
         assert "rounds" in row
         assert row.count("<svg") == 1 and 'role="img"' in row

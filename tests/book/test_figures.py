@@ -154,7 +154,7 @@ def test_style_does_not_leak():
 def test_svg_has_a_text_alternative_and_takes_the_page_colour():
     markup = figures.svg(line(), 'Rises "fast" & far, from zero to one in ten rounds')
     assert markup.startswith(
-        '<svg role="img" aria-label="Rises &quot;fast&quot; &amp; far'
+        '<svg role="img" aria-label="Rises &#34;fast&#34; &amp; far'
     )
     assert 'fill="currentColor"' in markup and "stroke: currentColor" in markup
     assert "#000000" not in markup

@@ -4,41 +4,54 @@ import importlib
 import inspect
 import json
 import pkgutil
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from IPython.display import HTML
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 import fedlab_book.ledger as pages_of_the_ledger
+from fedlab_book import figures
+from fedlab_book.bars import Bar, bars
+from fedlab_book.findings import Row, finding
+from fedlab_book.html import macros
 from fedlab_book.ledger.claimed import card
+from fedlab_book.ledger.markup import folded, grid, verdict_cell, wide, written
 from fedlab_book.pages import as_text, source, table
+from fedlab_book.predict import predict
+from fedlab_browser.playground.page_file import Page
 from fedlab_core.errors import InputError
 from fedlab_ledger import Store
 from fedlab_ledger.papers import HEADLINES
 from fedlab_ledger.report.book import Book
 from tests.book.test_pages import CELLS, CLAIMS, TABLES, line
+from tools import explorer, moving, page
 
 BAD = "\"'><script>alert(1)</script><img src=x onerror=alert(1)> [a](javascript:b)"
 ROOT = Path(__file__).parents[2]
 
 
-class Markup(HTMLParser):
-    """The names of tags and of attributes."""
+class Reader(HTMLParser):
+    """The tags of a text, each with the names of its attributes."""
 
     def __init__(self, text: str):
         super().__init__()
-        self.names: set[str] = set()
+        self.tags: list[tuple[str, ...]] = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.names |= {tag, *(name for name, _ in attrs)}
+        self.tags.append((tag, *(name for name, _ in attrs)))
 
 
 def safe(text: str) -> None:
-    assert not {"script", "img", "onerror"} & Markup(text).names, text
+    names = {name for tag in Reader(text).tags for name in tag}
+    assert not {"script", "img", "onerror"} & names, text
 
 
 def test_what_is_looked_for_is_found():
@@ -94,6 +107,85 @@ def test_no_field_of_a_result_is_markup(tmp_path, field, value):
     assert seen >= 12
     made = card("feddisco", "table1", book=book)
     safe(str(made.data))
+
+
+def rows(text: str) -> list[Row]:
+    values = [1.0, 2.0, 3.0]
+    return [Row(text, values, words=(text, text)), Row(text, values, aside=True)]
+
+
+def widget(text: str) -> str:
+    kinds = ("slider", "dropdown", "buttons")
+    controls = [moving._Control(kind, text, [text, "b"], 0) for kind in kinds]
+    given = (text, 300, controls, text, text)
+    return macros("moving", "tools").widget(text, *given)
+
+
+def story(text: str) -> str:
+    words = ("title", "look", "state", "beside", "compared", "measured")
+    return macros("page", "tools").story(
+        SimpleNamespace(**dict.fromkeys(words, text)), text
+    )
+
+
+def drawn(text: str) -> str:
+    return figures.svg(figures.canvas(200, 100)[0], text.ljust(80, "."), "one")
+
+
+def headline_row(text: str) -> str:
+    groups = [(text, text, [(text, text, macros("table").plain(text))])]
+    return macros("headline").table([text], groups, text)
+
+
+DRAWN: dict[str, Callable[[str], object]] = {
+    "finding": lambda t: finding(t, rows(t), holds=True, unit=t, note=t).data,
+    "predict": lambda t: predict(t, {t: t, "b": t}, "b").data,
+    "bars": lambda t: bars([Bar(t, t, 40.0, 50.0), Bar(t, t[:50])], t),
+    "picture": drawn,
+    "framed": lambda t: figures.framed(Markup("<svg></svg>"), t, t),
+    "table": lambda t: table(pd.DataFrame({"a": [t]}), t, ran=t, fold=t).data,
+    "grid": lambda t: grid([t], [wide(t, 3)], t, t),
+    "folded": lambda t: folded(t, t, t),
+    "verdict": lambda t: verdict_cell(t, True, t, t),
+    "docstring": lambda t: written(f"{t}\n\n- {t}\n- {t}\n\n1. {t}"),
+    "headline": headline_row,
+    "waiting": lambda t: macros("headline").waiting(t, t),
+    "off": lambda t: macros("offs").list(t, t, t, t, t, t, [t]),
+    "searched": lambda t: macros("offs").searched(t, t, t, t),
+    "answer": lambda t: macros("answer").place(t, t, t),
+    "strip of an answer": lambda t: macros("answer").strip(t, t, t, t),
+    "card": lambda t: macros("claims").card(t, t, (t, t), t, t, t, t),
+    "advice": lambda t: macros("pages").advice(t, t),
+    "live": lambda t: macros("pages").live(t, t),
+    "image": lambda t: macros("pages").image(t, t, t, t),
+    "strip": lambda t: page.strip(1.0, t, t),
+    "tags": lambda t: page.tags(t, t, t, t),
+    "footer": lambda t: macros("page", "tools").footer(t),
+    "widget": widget,
+    "story": story,
+    "explorer": lambda t: explorer._html.row([t] * 6, *[t] * 10),
+    "filters": lambda t: explorer._html.control(t, t, [(t, t)]),
+    "page": lambda t: Page(dict, {"state": t}).html(),
+    "frame": lambda t: Page(dict, {"state": t})._repr_html_(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_text_in_a_template_adds_no_tag_and_no_attribute(name):
+    """With any text the tags are those that they are with a plain word."""
+    hostile, plain = (Reader(str(DRAWN[name](text))) for text in (BAD, "word" * 9))
+    assert hostile.tags == plain.tags and plain.tags
+
+
+def test_every_template_is_escaped_and_complete():
+    """Nothing is marked as safe, and no name is guessed."""
+    folders = (ROOT / "fedlab_book" / "templates", ROOT / "tools" / "templates")
+    found = [path for folder in folders for path in sorted(folder.iterdir())]
+    assert len(found) >= 10
+    for path in found:
+        assert not re.search(r"\|\s*safe|autoescape", path.read_text()), path
+    with pytest.raises(UndefinedError):
+        str(macros("table").link("to"))
 
 
 def test_a_tables_caption_and_cells_are_text():

@@ -317,7 +317,7 @@ def test_claims_that_were_not_run_are_folded(book):
     page = markup(claims_folded(book, "feddisco"))
     said = "2 claims, 1 different experiments: 1 matches the paper"
     assert said in Reader(page).words
-    (row,) = re.findall("<tbody>(.*?)</tbody>", markup(claimed(book)))
+    (row,) = re.findall("(?s)<tbody>(.*?)</tbody>", markup(claimed(book)))
     cells = re.findall("<td>(.*?)</td>", row)
     one = "1<br><small>at the paper’s scale</small>"
     assert cells == ["1", one, "–", "–", "–", "–", "1"]

@@ -71,7 +71,7 @@ def test_every_combination_has_its_frame(draw):
             r.index = outer.selected_index = i
             inner = outer.children[i]
             task.index = inner.selected_index = j
-            assert f"({i}, &#x27;{'ab'[j]}&#x27;)" in visible(outer)
+            assert f"({i}, &#39;{'ab'[j]}&#39;)" in visible(outer)
 
 
 def test_every_stack_is_linked_in_the_browser_to_its_control(draw, links):
