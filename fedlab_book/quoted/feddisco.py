@@ -45,9 +45,8 @@ def gains() -> pd.DataFrame:
         few |= {f"{name}_{w}": v for w, v in zip(names, ends, strict=True)}
     rows.insert(1, few)
     order = ["setting", "where", "reported", *names, "spread"]
-    return pd.DataFrame(rows)[
-        order + [f"{n}_{w}" for n in ("rounds", "wobble") for w in names]
-    ]
+    order += [f"{n}_{w}" for n in ("rounds", "wobble") for w in names]
+    return pd.DataFrame(rows, columns=pd.Index(order))
 
 
 def chapter() -> pd.DataFrame:
@@ -82,4 +81,4 @@ def chapter() -> pd.DataFrame:
     for t in _ROUNDS:
         add("fairness", str(t), "Table 12", _both("table12", "FedAvg", f"round {t}"))
     order = ["part", "item", "where", "first", "second", *(f"s{n}" for n in _STEPS)]
-    return pd.DataFrame(rows)[[*order, "said"]]
+    return pd.DataFrame(rows, columns=pd.Index([*order, "said"]))

@@ -23,7 +23,8 @@ def chapter() -> pd.DataFrame:
     rows = []
     for setting, (data, table) in _TASKS.items():
         for method, row in _METHODS.items():
-            about = {"setting": setting, "where": _WHERE[table], "method": method}
+            about: dict[str, str | float] = {"setting": setting}
+            about |= {"where": _WHERE[table], "method": method}
             for alike in (0, 10, 100):
                 place = table, row, f"{data} {alike} %"
                 about[f"sim{alike}"] = _number(*place)

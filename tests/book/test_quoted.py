@@ -46,8 +46,8 @@ def test_the_frames_modules_hold_no_number_of_a_paper():
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_every_number_of_a_frame_is_printed_in_the_paper(name):
-    of = {"gains": "feddisco", "figures": "fedlaw", "told": "rfedavg"}
+def test_every_number_of_a_frame_is_printed_in_the_paper(name: str):
+    of: dict[str, str] = {"gains": "feddisco", "figures": "fedlaw", "told": "rfedavg"}
     frame, paper = FRAMES[name](), of.get(name, name)
     places = [p for sheet in PAPERS[paper].numbers.values() for p in sheet.cells]
     known = {v for p in places for v in (p.value, p.spread) if v is not None}
