@@ -11,7 +11,6 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools import build, execute, paths
-from tools.nbval_replay import Player, StaleCopy
 
 pytestmark = pytest.mark.slow
 
@@ -249,22 +248,6 @@ def test_a_broken_link_is_red_and_leaves_no_site(repo, capsys):
     assert "book/index.md:3" in said.out and "gone.md" in said.out
     assert said.err == "error: the site was not built; what is wrong stands above\n"
     assert not paths.site(repo).exists()
-
-
-def test_replay_plays_what_was_recorded_and_refuses_a_stale_copy(repo):
-    assert run(repo) == 0
-    copy = execute.copy_of(repo / "notebooks" / "one.ipynb", repo)
-    player = Player(copy)
-    player.execute_cell_input("rounds = 1")
-    player.await_idle("", 1)
-    player.execute_cell_input("import fedlab_core as f")
-    player.await_idle("", 1)
-    player.execute_cell_input("print(f.word, rounds)")
-    assert player.get_message("iopub")["content"]["text"] == "first 1\n"
-    with pytest.raises(StaleCopy, match="one.ipynb is stale"):
-        player.execute_cell_input("print('another cell')")
-    with pytest.raises(StaleCopy, match="two.ipynb is not there"):
-        Player(copy.with_name("two.ipynb"))
 
 
 def test_a_percentage_is_not_broken_but_what_is_verbatim_stays():
