@@ -34,7 +34,7 @@ class Learning(Protocol):
         ...
 
     def begin(self, now: Gathered) -> tuple[Tree, Tree]:
-        """What is known in a round, and what is found, as it begins."""
+        """Trees of what is known in a round, and of what is found, as it begins."""
         ...
 
     def paces(self, per_epoch: int) -> dict[str, list[float]]:
@@ -49,7 +49,7 @@ class Learning(Protocol):
         paces: Mapping[str, Tensor],
         slope: Slope,
     ) -> Tree:
-        """What is found after one more step."""
+        """Tree of what is found after one more step."""
         ...
 
     def finish(
