@@ -60,7 +60,7 @@ class Rules:
             self.programs.append(plain)
         return self._at[said]
 
-    def traced(
+    def trace(
         self, method: Method, members: list[int], parts: Sequence[Part] = PARTS
     ) -> MethodPrograms:
         found = trace(method, self.world, members, parts)
@@ -75,9 +75,9 @@ class Rules:
         return {k: self.keep(p) for k, p in found.members.get(part, {}).items()}
 
     def rule(self, mine: Method, numbers: dict[str, Any]) -> dict[str, Any]:
-        """What a method's clients do, and how it is judged."""
+        """Numbers of the programs by which a method's clients train and are judged."""
         most = max(map(int, can.SLIDERS["clients"].stops))
-        found = self.traced(mine, list(range(1, most + 1)), RULE)
+        found = self.trace(mine, list(range(1, most + 1)), RULE)
         rule, exchange = mine.rule, mine.rule.exchange
         about: dict[str, Any] = {
             **self.client(found),
@@ -99,8 +99,8 @@ class Rules:
         return about | {"server": self.server_of(found)}
 
     def beside(self, training: Training) -> dict[str, Any]:
-        """How Ditto trains a client's own model."""
-        found = self.traced(named("ditto", training), [], ["own"])
+        """Programs by which Ditto trains a client's own model."""
+        found = self.trace(named("ditto", training), [], ["own"])
         return {**self.client(found, "own"), "numbers": numbers_of("ditto", "personal")}
 
     def adapted(self, method: Method, found: MethodPrograms) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Rules:
         return {**self.client(found, "adapt"), "steps": adapt.iterations}
 
     def server_of(self, found: MethodPrograms) -> dict[str, Any]:
-        """What a server does; of one that learns, the steps that it learns by, too."""
+        """Programs of a server; of one that learns, its steps and their loop, too."""
         every: dict[str, Any] = {"begin": self.keep(found.programs["begin"])}
         every |= {str(k): n for k, n in self.members(found, "server").items()}
         if found.loop:
@@ -160,18 +160,18 @@ def rules() -> dict[str, Any]:
             found["rule"][name + stop] = made.rule(method, numbers)
     for name in can.CHOICES["weigh"]:
         for option, method in _variants("weigh", name, plain):
-            programs = made.members(made.traced(method, every, ["weigh"]), "weigh")
+            programs = made.members(made.trace(method, every, ["weigh"]), "weigh")
             found["weigh"][name + option] = programs
     for name in can.CHOICES["server"]:
         for option, method in _variants("server", name, plain):
-            traced = made.traced(method, every, SERVER)
+            traced = made.trace(method, every, SERVER)
             found["server"][name + option] = made.server_of(traced)
     tuned = named("finetune", plain)
     found["personal"]["finetune"] = {
-        "adapt": made.adapted(tuned, made.traced(tuned, [], ["adapt"]))
+        "adapt": made.adapted(tuned, made.trace(tuned, [], ["adapt"]))
     }
     found["personal"]["ditto"] = made.beside(plain)
-    judge = made.traced(named("fedavg", plain), [], ["judge"]).programs["judge"]
+    judge = made.trace(named("fedavg", plain), [], ["judge"]).programs["judge"]
     return {"programs": made.programs, "judge": made.keep(judge), **found}
 
 
@@ -210,7 +210,7 @@ def _made(choice: str, name: str, plain: Training, options: dict) -> Method:
 
 
 def task() -> dict[str, Any]:
-    """What can be chosen, and what all choices have in common."""
+    """Choices of the page, and data that all of them have in common."""
     data = letters()
     net = describe("mlp", data.shape, len(data.classes), hidden=HIDDEN)
     return {

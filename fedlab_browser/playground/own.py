@@ -36,16 +36,18 @@ def playground(method: Method) -> Page:
     _require_playable(method)
     method = _with(method, batch_size=can.BATCH)
     stands = chosen(method)
-    _trace(method, stands, _nothing_yet())  # to be refused now, and not when it shows
+    _add_programs(
+        method, stands, _nothing_yet()
+    )  # to be refused now, and not when it shows
     address = "&".join(f"{name}={at}" for name, at in stands.items())
     return Page(lambda: _put(method, stands), {"state": address, "full": True})
 
 
 def _put(method: Method, stands: can.State) -> dict[str, bytes]:
-    """What the page asks for, with what is the method's own in it."""
+    """Files that the page asks for, with the method's own choices in them."""
     data = kept()
     rules, task = (json.loads(data[f"{n}.json"]) for n in ("rules", "task"))
-    _trace(method, stands, rules)
+    _add_programs(method, stands, rules)
     for row in [row for row, at in stands.items() if at == MINE]:
         name = method.name if row == "rule" else getattr(method, row).name
         taken = name in task["choices"][row].values()
@@ -79,7 +81,7 @@ def _require_playable(method: Method) -> None:
 
 
 def chosen(method: Method) -> can.State:
-    """Where the page's rows and their numbers stand, for the choices of a method.
+    """State of the page's rows and their numbers, for the choices of a method.
 
     A server or a way to judge that comes with the rule is left as usual.
     """
@@ -123,7 +125,7 @@ def _alike(choice: str) -> Callable[[Method, Method], bool]:
 
 
 def _trains_alike(donor: Method, method: Method) -> bool:
-    """Whether clients train alike; what comes with a rule is then alike, too."""
+    """True if clients train alike; what comes with a rule is then alike, too."""
     personal = donor.personal == nothing or _same(donor.personal, method.personal)
     other = not (_bound(donor) or _same(method.server, AVERAGE))
     server = other or _same(donor.server, method.server)
@@ -139,11 +141,11 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _bound(method: Method) -> bool:
-    """Whether a rule and a server only go together."""
+    """True if a rule and a server only go together."""
     return bool(set(method.rule.needs) - set(COMMON) or method.server.needs)
 
 
-def _trace(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
+def _add_programs(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
     """Put the programs of everything that is the method's own among the rules."""
     made = Rules(rules["programs"])
     every = list(range(1, int(max(can.SLIDERS["clients"].stops)) + 1))
@@ -152,14 +154,14 @@ def _trace(method: Method, stands: can.State, rules: dict[str, Any]) -> None:
             _paged(method), parameters_from_broadcast(method.rule)[1]
         )
     if stands["weigh"] == MINE:
-        found = made.traced(method, every, ["weigh"])
+        found = made.trace(method, every, ["weigh"])
         rules["weigh"][MINE] = made.members(found, "weigh")
     if stands.get("server") == MINE:
-        rules["server"][MINE] = made.server_of(made.traced(method, every, SERVER))
+        rules["server"][MINE] = made.server_of(made.trace(method, every, SERVER))
     if stands.get("personal") == MINE:
         own = method.personal.own_model
         assert own is not None
-        programs = made.client(made.traced(method, [], ["own"]), "own")
+        programs = made.client(made.trace(method, [], ["own"]), "own")
         rules["personal"][MINE] = {
             **programs,
             "numbers": parameters_from_broadcast(own)[1],
@@ -183,7 +185,7 @@ def _with(method: Method, **numbers: Any) -> Method:
 
 
 def _refused(method: Method, stands: can.State, row: str) -> Iterator[tuple[str, str]]:
-    """What does not go together with a choice of the method's own, and why."""
+    """Pairs of choices of which one is the method's own, and why they are refused."""
     for other in _ROWS:
         own = [MINE] if stands.get(other) == MINE else []
         for name in [*can.CHOICES[other], *own] if other != row else []:

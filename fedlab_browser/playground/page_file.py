@@ -20,6 +20,7 @@ import wasmtime
 from jinja2 import StrictUndefined, Template
 from tqdm import tqdm
 
+import fedlab_browser
 import fedlab_core
 from fedlab_browser.playground import export
 from fedlab_core.atomic_files import replacing, writable
@@ -51,7 +52,7 @@ class Page:
 
     @cached_property
     def data(self) -> Mapping[str, bytes]:
-        """What the page asks for, by file, once it is to be shown."""
+        """Files that the page asks for, made once it is to be shown."""
         return self._make()
 
     def html(self) -> str:
@@ -115,7 +116,7 @@ def scripts() -> dict[str, bytes]:
 
 
 def kept(root: str | os.PathLike | None = None) -> dict[str, bytes]:
-    """What the rules are and who holds what, by file; made at the first use."""
+    """Files of rules, choices and divisions; made at the first use."""
     folder = data_root(root) / f"playground-{fingerprint()[:16]}"
     names = export.names()
     if not all((folder / n).is_file() for n in names):
@@ -132,10 +133,10 @@ def _quiet() -> bool:
 
 @cache
 def fingerprint() -> str:
-    """Of everything that the exported files are made by."""
+    """Digest of everything that the exported files are made by."""
     digest = hashlib.sha256()
-    core = Path(fedlab_core.__file__).parent
-    for folder in (core, Path(__file__).parent):
+    for package in (fedlab_core, fedlab_browser):
+        folder = Path(str(package.__file__)).parent
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(path.read_bytes())

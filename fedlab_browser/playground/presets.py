@@ -42,7 +42,7 @@ class Preset:
 
     @property
     def compared(self) -> str:
-        """What the state has otherwise that this one is held against."""
+        """Choices of the other state that are not as in this one, in words."""
         a, b = can.parsed(self.state), can.parsed(self.beside)
         other = [n for n in can.CHOICES if a[n] != b[n]]
         words = [can.CHOICES[n][str(b[n])] for n in other]
@@ -53,7 +53,7 @@ class Preset:
 
     @property
     def measured(self) -> str:
-        """What is compared when the book is built, in words."""
+        """Number that is compared when the book is built, in words."""
         which = {
             "all": "accuracy on all letters",
             "own": "accuracy on own letters",
@@ -195,7 +195,7 @@ PRESETS = (
 
 
 def held(preset: Preset, seeds: Sequence[int] = (0, 1, 2, 3, 4)) -> Verdict:
-    """What comes of a preset's promise."""
+    """Verdict on a preset's promise."""
     mine, beside = (
         _ends(text, preset, seeds) for text in (preset.state, preset.beside)
     )
@@ -213,7 +213,7 @@ def keep(presets: Sequence[Preset]) -> None:
 
 
 def _ends(text: str, preset: Preset, seeds: Sequence[int]) -> np.ndarray:
-    """Where a state ends by each seed: a mean of its last rounds."""
+    """Mean of a state's last rounds, by each seed."""
     s = can.parsed(text)
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
@@ -255,7 +255,7 @@ def counted(now: Round) -> list[torch.Tensor]:
 
 
 def left(now: Round) -> float:
-    """How much of the clients' weighted ways is left once they are added up."""
+    """Share of the clients' weighted ways that is left once they are added up."""
     before = tree.take(now.before, [now.group_of[k] for k in now.ids])
     ways = tree.flatten({n: now.trained.states[n] - v for n, v in before.items()}, True)
     parts = []
@@ -268,7 +268,7 @@ def left(now: Round) -> float:
 
 
 def _sums(now: Round) -> np.ndarray:
-    """What each group's server has made the sum of its weights."""
+    """Sum of its weights as each group's server has made it."""
     return np.array([float(s.metrics.get("gamma", 1)) for s in now.servers])
 
 

@@ -1,4 +1,4 @@
-"""What can be chosen in the playground, and what a choice is in the core.
+"""Choices of the playground, and what each is in the core.
 
 A state is the page's address: `rule=fedprox&fedprox.mu=0.3&alpha=0.1`. What is not said
 is as in `USUAL`. The page draws its controls from the same tables (see `export`).
@@ -183,7 +183,7 @@ def _value(name: str, text: str) -> str | float:
 
 
 def matters(s: State, name: str) -> bool:
-    """Whether a number changes anything, as the rest is chosen."""
+    """True if a number changes anything, as the rest is chosen."""
     return all(s[choice] in values for choice, values in NUMBERS[name].of.items())
 
 
@@ -203,12 +203,12 @@ def sound(s: State) -> State:
 
 
 def training_of(s: State) -> Training:
-    """How clients train."""
+    """Training of the clients."""
     return Training(lr=float(s["lr"]), epochs=int(s["epochs"]), batch_size=BATCH)
 
 
 def method_of(s: State, group_of: list[int]) -> Method:
-    """What is chosen, as one method; coalitions that are laid down are `group_of`."""
+    """All that is chosen as one method; `group_of`: coalitions that are laid down."""
     options: dict[str, dict[str, Any]] = {}
     for name, value in s.items():
         method, _, option = name.partition(".")
@@ -253,7 +253,7 @@ def world_of(s: State) -> World:
 
 
 def present(s: State) -> int | None:
-    """How many clients take part in a round; None: all of them."""
+    """Number of clients that take part in a round; None: all of them."""
     n = max(1, round(float(s["present"]) * int(s["clients"])))
     return None if n == s["clients"] else n
 

@@ -43,7 +43,7 @@ def compiled(
 
 
 class _Compiler:
-    """What is known while a graph is gone through, node by node."""
+    """State of a walk through a graph, node by node."""
 
     def __init__(self, graph: GraphModule, what: str):
         self.graph, self.what, self.p = graph, what, Program()

@@ -69,7 +69,7 @@ def _check(program: Program, given: Tree, wanted: list[Tensor], what: str) -> No
 
 
 def _trees(flat: Tree, like: Given) -> dict[str, Any]:
-    """What `flat` made of something like this, put back."""
+    """Tensors and trees as in `like`, from what `flat` made of such."""
     return {
         name: flat[name]
         if isinstance(value, Tensor)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Where a value's numbers lie; `like` is laid out that way, without data."""
+    """Place of a value's numbers; `like` is laid out that way, without data."""
 
     buffer: int
     like: Tensor

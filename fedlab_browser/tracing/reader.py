@@ -122,7 +122,7 @@ class Reader:
     _log_softmax = _log_softmax_back = _softmax
 
     def _walked(self, shape: list[int], operand: list, ids: list, stride: int):
-        """Where in its buffer an operand's numbers are, walked by an index."""
+        """Places in its buffer of an operand's numbers, walked by an index."""
         buffer, begin, strides = operand
         places = torch.full([1] * len(shape), begin).expand(shape)
         for axis, (n, step) in enumerate(zip(shape, strides, strict=True)):

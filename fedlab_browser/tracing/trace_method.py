@@ -63,7 +63,7 @@ class _Unseen(tuple):
 
 @dataclass(frozen=True, eq=False)
 class MethodPrograms:
-    """What of a method was traced, by part; `refused` says why the rest was not.
+    """Programs of a method, by part; `refused` says why a part has none.
 
     "client", "own" (the model of a client's own) and "adapt" are programs of a client;
     "weigh", "server", "search" and "learn" are one for each number of members; so are
@@ -180,7 +180,7 @@ class _Tracer:
         return client_programs(self.task(training), given, training.batch_size)
 
     def broadcast(self) -> Tree:
-        """What one client is sent besides the model."""
+        """Tensors that one client is sent besides the model."""
         needs = self.method.rule.needs
         sent = repeat(self.begun.broadcast, 1)
         sent |= {n: torch.ones(1) for n in COMMON if n in needs}
@@ -278,7 +278,7 @@ class _Tracer:
         return program_of(learn, what, **given, **self.searched(**self.ended(k)))
 
     def loop(self) -> dict[str, Any]:
-        """How the server learns: on which of its samples, how often, and how fast."""
+        """Numbers of the loop around "learn": samples, batches, epochs and paces."""
         learns, (x, _) = self.learns, self.world.view.proxy_set("the server")
         assert learns is not None
         return {
@@ -312,7 +312,7 @@ class _Tracer:
         self, model, memory, broadcast, start, models, weights, uploads, clients,
         **about,
     ) -> Gathered:  # fmt: skip
-        """What a server has in hand, put together from an example's parts."""
+        """A round as a server has it in hand, put together from an example's parts."""
         members = bare(Members, *about.values())
         before = bare(ServerState, model, memory, broadcast, start, {})
         key, view = _Unseen((0, 0, 0)), self.world.view
@@ -335,7 +335,7 @@ class _Tracer:
         )  # fmt: skip
 
     def uploads(self, k: int) -> Tree:
-        """What members send besides their models, of the shapes that it has."""
+        """Tensors of the shapes that members send besides their models."""
         if not self.method.server.needs:
             return {}
         sent: Tree = {}
@@ -347,7 +347,7 @@ class _Tracer:
         return self.told(k) | sent
 
     def told(self, k: int) -> Tree:
-        """What members have reported of their samples, if they report something."""
+        """Reports of members on their samples, if the rule has some."""
         exchange = self.method.rule.exchange
         if exchange is None:
             return {}
@@ -367,7 +367,7 @@ class _Tracer:
 
 
 def _said(state: ServerState) -> dict[str, Tree]:
-    """What a server goes on with; what clients begin from, if that differs."""
+    """Trees of a server's state; "start" only if it is not the model."""
     start = {} if state.start is None else state.start
     return {
         "model": state.model,
