@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedlab_core.errors import require
+from fedlab_core.errors import InputError
 
 Tree = dict[str, Tensor]
 CONTIGUOUS = torch.contiguous_format
@@ -52,11 +52,25 @@ def concat(trees: Sequence[Tree]) -> Tree:
     return tree_map(lambda *xs: torch.cat(xs), *trees)
 
 
-def check_rows(states: Tree, one: Tree, name: str) -> None:
-    """Refuse a model that is not of the names and shapes of the states' rows."""
-    shapes = {n: tuple(v.shape[1:]) for n, v in states.items()}
-    given = {n: tuple(v.shape) for n, v in one.items()}
-    require(bool(shapes) and shapes == given, f"{name} must be {shapes}, not {given}")
+def clients_of(stacked: Tree) -> int:
+    """How many clients a stacked tree has."""
+    return len(next(iter(stacked.values()), ()))
+
+
+def check_shapes(tree: Tree, like: Tree, must: str, rows: int | None = None) -> None:
+    """Refuse a tree unless it has the names and shapes of another, or rows of them.
+
+    `must` begins what is said ("start must be"); the tensors that differ follow.
+    """
+    if tree is like and rows is None:
+        return
+    axis = () if rows is None else (rows,)
+    wanted = {name: (*axis, *x.shape) for name, x in like.items()}
+    given = {name: tuple(x.shape) for name, x in tree.items()}
+    if not wanted or wanted != given:
+        lacks = {n: shape for n, shape in wanted.items() if given.get(n) != shape}
+        has = {n: shape for n, shape in given.items() if wanted.get(n) != shape}
+        raise InputError(f"{must} {lacks}, not {has}")
 
 
 def repeat(tree: Tree, clients: int) -> Tree:

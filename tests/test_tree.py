@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from fedlab_core import tree
+from fedlab_core.errors import InputError
 
 
 @pytest.fixture
@@ -105,6 +106,27 @@ def test_slopes_are_torch_func_grads_and_zero_where_a_leaf_has_no_part(pair):
     assert list(found) == list(pair[0])
     assert all(torch.equal(found[n], expected[n]) for n in expected)
     assert found["scalar"] == 0 and not pair[0]["w"].requires_grad
+
+
+def test_a_tree_of_other_names_or_shapes_is_refused_by_what_differs(pair):
+    a, b = pair
+    tree.check_shapes(a, b, "start must be")
+    tree.check_shapes(tree.stack([a, b, a]), b, "start must be", rows=3)
+    assert tree.clients_of(tree.stack([a, b, a])) == 3 and tree.clients_of({}) == 0
+    more = b | {"c": torch.zeros(2)}
+    wide = b | {"b": torch.zeros(4)}
+    for made, rows, said in (
+        (more, None, "{}, not {'c': (2,)}"),
+        (wide, None, "{'b': (3,)}, not {'b': (4,)}"),
+        ({"w": a["w"], "b": a["b"]}, None, "{'scalar': ()}, not {}"),
+        (tree.stack([a, b]) | {"b": a["b"]}, 2, "{'b': (2, 3)}, not {'b': (3,)}"),
+    ):
+        with pytest.raises(InputError) as refused:
+            tree.check_shapes(made, b, "start must be", rows)
+        assert str(refused.value) == f"start must be {said}"
+    for alone in (a, {}):  # itself is no row of itself, and nothing is no model
+        with pytest.raises(InputError):
+            tree.check_shapes(alone, alone, "start must be", rows=3)
 
 
 def test_norm_and_count():

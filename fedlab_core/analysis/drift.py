@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core.arguments import Axes, Stacked, checked
-from fedlab_core.tree import Tree, check_rows, flatten, tree_map
+from fedlab_core.tree import Tree, check_shapes, clients_of, flatten, tree_map
 
 Line = Annotated[np.ndarray | Sequence[float], Axes("_", "measured")]
 Grouping = Literal["tensor", "layer", "part"]
@@ -17,7 +17,7 @@ Grouping = Literal["tensor", "layer", "part"]
 @checked
 def divergence(states: Stacked, centre: Tree) -> Tensor:
     """Euclidean distance of each client's parameters from the centre's: (clients,)."""
-    check_rows(states, centre, "centre")
+    check_shapes(states, centre, "states must be", clients_of(states))
     return torch.linalg.vector_norm(flatten(states, True) - flatten(centre), dim=1)
 
 
@@ -67,7 +67,8 @@ def relative_to_peak(curves: Mapping[Any, Line]) -> dict[Any, np.ndarray]:
 def _centre(states: Tree, centre: Tree | None) -> Tree:
     if centre is None:
         return tree_map(lambda v: v.mean(0), states)
-    check_rows(states, {n: v for n, v in centre.items() if n in states}, "centre")
+    here = {n: v for n, v in centre.items() if n in states}
+    check_shapes(states, here, "states must be", clients_of(states))
     return {name: centre[name] for name in states}
 
 

@@ -22,7 +22,7 @@ from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require
 from fedlab_core.models.network import Network, explained, shared
-from fedlab_core.tree import Tree, as_slice, concat, take
+from fedlab_core.tree import Tree, as_slice, check_shapes, concat, take
 
 keep()
 
@@ -185,7 +185,4 @@ def _check(
     held = torch.cat([c.indices for c in cohort])
     inside = not len(held) or 0 <= held.min() and held.max() < len(x)
     require(bool(inside), f"indices must be samples from 0 to {len(x) - 1}")
-    own = {n: (len(cohort), *v.shape) for n, v in model.state_dict().items()}
-    begun = {n: tuple(v.shape) for n, v in given.start.items()}
-    fits = own == begun
-    require(fits, f"start must be the network's state, {len(cohort)} rows of each")
+    check_shapes(given.start, model.state_dict(), "start must be", len(cohort))

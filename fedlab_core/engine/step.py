@@ -14,7 +14,7 @@ from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, float_like
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, check_shapes
 
 # What the engine keeps in a client's state beside what its rule keeps there.
 _VELOCITY, _STATISTICS = "velocity/", "statistics/"
@@ -198,7 +198,7 @@ def corrected(
     hook, most = task.rule.gradient, task.training.clip
     if hook:
         changed = (over_clients(hook) if clients else hook)(grads, params, given)
-        like(changed, params, f"gradient {called(hook)}")
+        check_shapes(changed, params, f"gradient {called(hook)} must give")
         grads = changed
     return clipped(grads, most, clients) if most else grads
 
@@ -208,7 +208,7 @@ def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree 
     if not rule.push:
         return None
     push = (over_clients(rule.push) if clients else rule.push)(params, given)
-    like(push, params, f"push {called(rule.push)}")
+    check_shapes(push, params, f"push {called(rule.push)} must give")
     return push
 
 
@@ -242,15 +242,6 @@ def finished(
 def called(hook: Callable) -> str:
     """What a hook is called."""
     return getattr(hook, "__name__", type(hook).__name__)
-
-
-def like(made: Tree, params: Tree, what: str) -> None:
-    """Refuse what a hook made of parameters, if it is not of their names and shapes."""
-    if made is params:
-        return
-    sizes, given = ({n: tuple(v.shape) for n, v in t.items()} for t in (made, params))
-    if sizes != given:
-        raise InputError(f"{what} must give {given}, not {sizes}")
 
 
 def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:

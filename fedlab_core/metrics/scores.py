@@ -79,7 +79,7 @@ def evaluate_own(
     One model for every client is `repeat(state, len(lists))`.
     """
     require(len(states) > 0, "states holds no model")
-    check_rows(states, lists)
+    check_one_list_a_row(states, lists)
     held = [torch.as_tensor(one) for one in lists if len(one)]
     ends = [int(end) for one in held for end in one.aminmax()]
     inside = not ends or (min(ends) >= 0 and max(ends) < len(x))
@@ -98,7 +98,7 @@ def evaluate_own(
     return Own(right / held, loss / held)
 
 
-def check_rows(states: Tree, lists: Lists) -> None:
+def check_one_list_a_row(states: Tree, lists: Lists) -> None:
     """Refuse a stacked tree that has not one row for every list."""
     rows = len(next(iter(states.values())))
     require(

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.arguments import Axes, Measured, Stacked, checked
-from fedlab_core.tree import Tree, check_rows, flatten, norm
+from fedlab_core.tree import Tree, check_shapes, clients_of, flatten, norm
 
 
 @checked
@@ -23,7 +23,7 @@ def coherence(states: Stacked, start: Tree) -> Tensor:
 
     Paper: FedLAW Sec. 5.1.
     """
-    check_rows(states, start, "start")
+    check_shapes(states, start, "states must be", clients_of(states))
     moves = F.normalize(flatten(states, True) - flatten(start), dim=1)
     return moves @ moves.T
 
@@ -71,7 +71,7 @@ def shrinking(
 
     g is the weighted sum of the clients' updates. Paper: FedLAW Eq. (4).
     """
-    check_rows(states, start, "start")
+    check_shapes(states, start, "states must be", clients_of(states))
     moves = flatten(start) - flatten(states, True)
     step = torch.linalg.vector_norm(weights.to(moves) @ moves)
     return Balance(

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Axes, Within, checked
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.layers import BatchNorm, Dropout
-from fedlab_core.tree import Tree
+from fedlab_core.tree import Tree, check_shapes
 
 Samples = Annotated[Tensor, Axes("samples ...", "any")]
 Truth = Annotated[Tensor, Axes("samples", "whole", Within(0))]
@@ -191,9 +191,7 @@ def takes(model: nn.Module, state: Tree, x: Tensor, y: Tensor | None = None) -> 
 
     Names and shapes are compared, and the network is tried on one sample.
     """
-    own = {n: v.shape for n, v in model.state_dict().items()}
-    same = own == {n: v.shape for n, v in state.items()}
-    require(same, "the state is not of this network: its names or shapes differ")
+    check_shapes(state, model.state_dict(), "the network's state must be")
     require(x.ndim > 0 and len(x) > 0, "x holds no sample")
     try:
         with torch.no_grad():

@@ -1,7 +1,7 @@
 """Rounds: a world, a method of five choices, and the loop that plays one in the other.
 
 `worlds` has who holds what, `method` the choices, of which `weigh`, `server` and
-`groups` have files of their own; `play` begins runs, `simulation` is the loop.
+`groups` have files of their own; `run` begins runs, `simulation` is the loop.
 """
 
 from fedlab_core.rounds.groups import (

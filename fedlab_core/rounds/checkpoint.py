@@ -1,7 +1,7 @@
 """Runs under way on the disk, so that they go on after whatever ended them.
 
-Kept is the `RunState` of each, of which nothing is named here: a run that goes on gives
-the same numbers, to the bit, as one that nothing ended.
+The file has the `RunState` of each run, whatever its fields are. A run that goes on
+gives the same numbers, to the bit, as one that nothing ended.
 """
 
 import json

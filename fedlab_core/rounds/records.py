@@ -11,14 +11,13 @@ from fedlab_core.arguments import Count, Seed, checked
 from fedlab_core.client.rule import ClientInput, Rule
 from fedlab_core.client.training import Training
 from fedlab_core.engine import Client, Trained
-from fedlab_core.engine.step import like
 from fedlab_core.errors import require
 from fedlab_core.metrics import Scores
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
-from fedlab_core.tree import Tree, stack
+from fedlab_core.tree import Tree, check_shapes, stack
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -91,7 +90,7 @@ class Run:
         fits = asked is None or asked <= clients
         require(fits, f"participants must be 1 to {clients}, not {asked}")
         if self.start is not None:
-            like(self.start, self.world.model.state_dict(), "start")
+            check_shapes(self.start, self.world.model.state_dict(), "start must be")
         if self.method.groups.fits:
             self.method.groups.fits(clients, asked or clients)
         if fits := getattr(self.method.weigh, "fits", None):

@@ -1,8 +1,8 @@
 """The round loop: a method in a world, round by round.
 
 The first page of `fedlab_core` draws one round, file by file.
-A simulation yields what it wants trained and is sent what came of it, so that `play`
-can train the clients of many runs side by side.
+A simulation yields what it wants trained and is sent what came of it: so `run_all` can
+train the clients of many runs side by side.
 """
 
 from collections.abc import Generator
@@ -40,7 +40,7 @@ Requests = Generator[TrainRequest, Trained, None]
 
 
 class Simulation:
-    """One run under way: its `state` after the last round, and what it is `now`.
+    """A run under way: its `state` after the last round, and `now`, in the next one.
 
     It begins anew, or goes on from a state that a run like it was in.
     """

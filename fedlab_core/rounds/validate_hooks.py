@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlab_core.engine.step import like
 from fedlab_core.errors import InputError, require
 from fedlab_core.rounds.groups import GroupOf
 from fedlab_core.rounds.server import ServerState
+from fedlab_core.tree import check_shapes
 
 OFF = 1e-4  # how far a sum of weights may be from one: float32 of many members
 
@@ -56,7 +56,7 @@ def server_of(said: Any, name: str, before: ServerState) -> ServerState:
     who = f"server={name}"
     good = isinstance(said, ServerState)
     require(good, f"{who} must give a ServerState, not {type(said).__name__}")
-    like(said.model, before.model, who)
+    check_shapes(said.model, before.model, f"{who} must give")
     numbers = {n: v for n, v in said.metrics.items() if isinstance(v, Tensor)}
     many = ", ".join(n for n, v in numbers.items() if v.numel() != 1)
     require(not many, f"{who}: metrics {many} must be one number each")
