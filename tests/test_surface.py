@@ -27,7 +27,8 @@ from torch import Tensor, nn
 import fedlab_core as fl
 import fedlab_ledger as ledger
 from fedlab_core import client, engine, models, rounds
-from fedlab_core.arguments import Axes, OnDevice, Within
+from fedlab_core.arguments import Axes, OnDevice, Within, held, kind_of
+from fedlab_core.arguments.validators import WHEN_PASSED
 from fedlab_core.errors import InputError
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.run.jobs import Job
@@ -72,6 +73,8 @@ def surface() -> Surface:
 
 
 SURFACE = surface()
+# Records that are made in every step: held to their signature where they are passed.
+PASSED = [n for n, thing in SURFACE.items() if hasattr(thing, WHEN_PASSED)]
 # What rules call in every step, inside the engine's transforms, where no tensor can be
 # looked into: what they are given was held to a signature before.
 INSIDE = [n for n in SURFACE if n.endswith((".entropies", ".cross_entropy", ".losses"))]
@@ -303,8 +306,12 @@ def test_everything_public_is_held_to_its_signature(name):
     hints = hints_of(made, include_extras=True)
     asked = [p for p in inspect.signature(made).parameters.values() if p.name != "self"]
     assert all(p.name in hints for p in asked if p.kind != p.VAR_KEYWORD), "a bare name"
-    if asked and name not in INSIDE:
+    if asked and name not in INSIDE + PASSED:
         assert hasattr(made, "__wrapped__"), f"{name} is not @checked"
+
+
+def test_few_records_are_held_where_they_are_passed():
+    assert {n.split(".")[-1] for n in PASSED} == {"Batch", "ClientInput"}
 
 
 @pytest.fixture(autouse=True)
@@ -334,7 +341,9 @@ def test_whatever_is_passed_is_right_or_refused_in_one_line(name, data):
     try:
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
             warnings.simplefilter("ignore")
-            thing(**given)
+            made = thing(**given)
+            if name in PASSED:
+                held(made, kind_of(thing), {}, name)
     except InputError as error:
         assert "\n" not in str(error) and str(error)
     else:
@@ -343,6 +352,21 @@ def test_whatever_is_passed_is_right_or_refused_in_one_line(name, data):
 
 @pytest.mark.parametrize("name", [name for name in SURFACE if name not in INSIDE])
 def test_an_argument_that_is_not_there_is_named(name):
-    with pytest.raises(InputError) as refused:
+    says = TypeError if name in PASSED else InputError  # Python's own words, or ours
+    with pytest.raises(says) as refused:
         SURFACE[name](no_such_argument=1)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("part", ["start", "state", "broadcast"])
+@pytest.mark.parametrize("wrong", [None, 1, [], {"w": 1}, {1: torch.ones(3)}])
+def test_what_a_cohort_is_given_is_held_where_it_is_passed(part, wrong):
+    given, rule = fl.ClientInput(**({"start": STACKED} | {part: wrong})), fl.Rule()
+    for call in (
+        lambda: fl.train(WORLD.model, WORLD.x, WORLD.y, COHORT, given, TRAINING),
+        lambda: engine.begin_states(WORLD.model, TRAINING, rule, given),
+    ):
+        with pytest.raises(
+            InputError, match=f"given must be .* whose {part} is .*dict"
+        ):
+            call()

@@ -5,8 +5,8 @@ and `@checked` holds every call to it: what does not fit is refused in one line 
 argument, what is allowed, and what was given. What fits is passed on as what the
 signature says: a NumPy integer as an int, an int as a float, a list as a tuple.
 
-`marks` has what a signature can say, `kinds` how a value is fitted to it, `calls` the
-decorator, and `line` the same for the command line.
+`annotations` has what a signature can say, `validators` how a value is fitted to it,
+`decorator` what holds calls to it, and `cli` the same for the command line.
 """
 
 from fedlab_core.arguments.annotations import (
@@ -27,5 +27,5 @@ from fedlab_core.arguments.annotations import (
     Whole,
     Within,
 )  # fmt: skip
-from fedlab_core.arguments.decorator import bare, checked
+from fedlab_core.arguments.decorator import bare, checked, checked_when_passed
 from fedlab_core.arguments.validators import held, kind_of

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar, cast, get_type_hints
 
-from fedlab_core.arguments.validators import Kind, held, kind_of
+from fedlab_core.arguments.validators import WHEN_PASSED, Kind, held, kind_of
 from fedlab_core.errors import InputError
 
 Called = TypeVar("Called", bound=Callable)
@@ -40,8 +40,17 @@ def checked(called: Called) -> Called:
     return target
 
 
+def checked_when_passed(record: type[Record]) -> type[Record]:
+    """Hold a record to its signature where a checked call is given one.
+
+    For a record that is made in every step, which it costs nothing.
+    """
+    setattr(record, WHEN_PASSED, True)
+    return record
+
+
 def bare(record: type[Record], *values: Any) -> Record:
-    """A record of these values, unchecked: for what is made in every step."""
+    """A record of these values, unchecked: of tensors that nobody can look into."""
     made = object.__new__(record)
     names = getattr(record, "__dataclass_fields__")  # noqa: B009
     made.__dict__.update(zip(names, values, strict=True))

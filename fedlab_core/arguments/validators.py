@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from torch import Tensor
 
 from fedlab_core.arguments.annotations import Measured, Sizes, shown
 from fedlab_core.errors import InputError
+
+WHEN_PASSED = "_checked_when_passed"  # set on a record whose making is not checked
 
 
 class Unfit(Exception):
@@ -111,8 +113,23 @@ def _instance(of: Any) -> Kind:
 
         return Kind(" with ".join(["a function", *asked]), able)
     article = "an" if of.__name__[0] in "AEIOaeio" else "a"
-    words = f"{article} {of.__name__}"
-    return Kind(words, lambda v, _: v if isinstance(v, of) else _no())
+    words, inside = f"{article} {of.__name__}", {}
+    if WHEN_PASSED in vars(of):
+        hints = get_type_hints(of, include_extras=True)
+        inside = {name: kind_of(hint) for name, hint in hints.items()}
+
+    def fit(value: Any, sizes: Sizes) -> Any:
+        if not isinstance(value, of):
+            _no()
+        for name, kind in inside.items():
+            try:
+                kind.fit(getattr(value, name), sizes)
+            except Unfit as unfit:
+                fault = unfit.args[0] or shown(getattr(value, name))
+                _no(f"one whose {name} is {fault}, not {kind.words}")
+        return value
+
+    return Kind(words, fit)
 
 
 def _marked(kind: Kind, marks: Sequence[Any]) -> Kind:

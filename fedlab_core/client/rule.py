@@ -26,13 +26,13 @@ from typing import Protocol
 from torch import Tensor
 from torch.nn import functional as F
 
-from fedlab_core.arguments import checked
+from fedlab_core.arguments import checked, checked_when_passed
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.models.network import Net
 from fedlab_core.tree import Tree, take
 
 
-@checked
+@checked_when_passed
 @dataclass(frozen=True)
 class Batch:
     """One client's mini-batch; `weight` sums to one and is zero on padding."""
@@ -47,7 +47,7 @@ class Batch:
         return (self.weight * values).sum()
 
 
-@checked
+@checked_when_passed
 @dataclass(frozen=True)
 class ClientInput:
     """What a client begins a round with, besides its data; or a cohort, row by row."""

@@ -37,8 +37,14 @@ def agree(task: Task, plan: Plan, given: ClientInput) -> None:
     at, who = slice(t, t + 1), slice(k, k + 1)
     lr = plan.lr[at, who] if isinstance(plan.lr, torch.Tensor) else plan.lr
     steps = torch.ones(1, dtype=torch.int64)
-    step = Plan(plan.at[at, who], plan.real[at, who], lr, plan.keys[who], steps,
-                plan.lr_sum[who] / plan.steps[who])  # fmt: skip
+    step = Plan(
+        at=plan.at[at, who],
+        real=plan.real[at, who],
+        lr=lr,
+        keys=plan.keys[who],
+        steps=steps,
+        lr_sum=plan.lr_sum[who] / plan.steps[who],
+    )
     here = given.of(who)
     alone, *_, loss = train_looped(task, step, here)
     padded_one, *_, other = StackedCohort(task).play(step, here)

@@ -118,7 +118,9 @@ def train(
         else:
             done = StackedCohort(task).play(plan, here)
         models, states, uploads, loss = done
-        return Trained(models, loss, plan.steps, states, uploads)
+        return Trained(
+            states=models, loss=loss, steps=plan.steps, kept=states, uploads=uploads
+        )
 
     with exact(precision == "tf32"), explained(model, given.start, x, y):
         if engine == "stacked" and precision == "float32":

@@ -11,7 +11,6 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
-from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
@@ -94,7 +93,7 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
         move = None if moves is None else moves[t, : real[t]]
         images = one.augmented(training, one.taken(task.x, here), mark, move)
         images = images.contiguous(memory_format=format)
-        batch = bare(Batch, images, one.taken(task.y, here), none, mark)
+        batch = Batch(images, one.taken(task.y, here), none, mark)
         loss, buffers, changes = one.value_of(task, live, buffers, batch, given)
         found = torch.autograd.grad(loss, ws, materialize_grads=True)
         grads = dict(zip(names, found, strict=True))

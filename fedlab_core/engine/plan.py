@@ -104,7 +104,8 @@ def make_plan(
     own = torch.cat([c.indices for c in clients])
     at = _shuffled(own, sizes, fold(keys, _ORDER), steps, training, size, device)
     lr, lr_sum = _rates(clients, training, steps, longest)
-    return Plan(at, real, lr, fold(keys, _DRAWS), steps, lr_sum)
+    keys = fold(keys, _DRAWS)
+    return Plan(at=at, real=real, lr=lr, keys=keys, steps=steps, lr_sum=lr_sum)
 
 
 def lr_sums(clients: Sequence[Client], training: Training) -> Tensor:

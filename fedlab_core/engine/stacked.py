@@ -10,7 +10,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.plan import Plan
@@ -107,7 +106,7 @@ class StackedCohort:
             for name, tree in self.trees.items()
         }
         params = with_grad(first["params"])
-        given = bare(ClientInput, first["start"], first["own"], first["broadcast"])
+        given = ClientInput(first["start"], first["own"], first["broadcast"])
         with torch.enable_grad():
             loss, (buffers, changes) = _values(
                 self.task, params, first["buffers"], (x, y, weight, marks), given
@@ -157,7 +156,7 @@ def _values(task: one.Task, params: Tree, buffers: Tree, batch, given: ClientInp
     def value(x, y, weight, key, *rest: Tensor):
         tensors = iter(rest)
         own, old, *told = ({n: next(tensors) for n in tree} for tree in trees)
-        here, mine = bare(Batch, x, y, weight, key), bare(ClientInput, *told)
+        here, mine = Batch(x, y, weight, key), ClientInput(*told)
         loss, new, changes = one.value_of(task, own, old, here, mine)
         return loss, ({n: b for n, b in new.items() if b is not old[n]}, changes)
 

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedlab_core.arguments import bare
 from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, float_like
@@ -150,12 +149,10 @@ def value_of(
 
     A batch without padding has no weights: empty.
     """
+    full = batch
     if not batch.weight.numel():
         n, like = len(batch.x), float_like(batch.x, params)
-        weight = like.new_full((n,), 1 / n)
-    else:
-        weight = batch.weight
-    full = bare(Batch, batch.x, batch.y, weight, batch.key)
+        full = Batch(batch.x, batch.y, like.new_full((n,), 1 / n), batch.key)
     kind = batch.x.device.type
     with (
         task.network.training_on(params, buffers, batch.weight, batch.key) as bound,
@@ -252,7 +249,7 @@ def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:
         given = arguments[at]
 
         def one(start, state, broadcast, *rest):
-            here = bare(ClientInput, start, state, broadcast)
+            here = ClientInput(start, state, broadcast)
             return hook(*rest[:at], here, *rest[at:])
 
         rest = (*arguments[:at], *arguments[at + 1 :])

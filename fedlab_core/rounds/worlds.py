@@ -69,7 +69,13 @@ class World:
     def view(self) -> ServerView:
         """What a server may know of it."""
         empty = torch.zeros_like(self.x[:1])
-        return ServerView(self.model, self.parameters, empty, self.classes, self.proxy)
+        return ServerView(
+            model=self.model,
+            parameters=self.parameters,
+            blank=empty,
+            classes=self.classes,
+            proxy=self.proxy,
+        )
 
 
 @checked
@@ -136,8 +142,20 @@ def world(
         if tests is None:
             x_test, y_test = x_test[rest], y_test[rest]
     common = None if tests is None else torch.from_numpy(rest)
-    kept = (x, y, x_test, y_test, partition, counts, data.classes)
-    return World(model, make, *kept, own, known, common)
+    return World(
+        model=model,
+        make=make,
+        x=x,
+        y=y,
+        x_test=x_test,
+        y_test=y_test,
+        partition=partition,
+        counts=counts,
+        classes=data.classes,
+        tests=own,
+        proxy=known,
+        common=common,
+    )
 
 
 def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
