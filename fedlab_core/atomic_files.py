@@ -4,7 +4,6 @@ A file under way is `.fedlab-*.part` in the folder where it is to be, locked by 
 writes it: what a crash leaves there goes with the next file written beside it.
 """
 
-import fcntl
 import os
 import secrets
 import tempfile
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from filelock import lock_descriptor
 
 from fedlab_core.errors import InputError, require
 
@@ -29,13 +30,14 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         part = target.parent / f".fedlab-{secrets.token_hex(8)}.part"
         try:
             with part.open("xb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                lock_descriptor(file.fileno())
                 yield file
                 file.flush()
                 if target.exists():
-                    os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
+                    part.chmod(target.stat().st_mode & 0o7777)
                 os.fsync(file.fileno())
-                part.replace(target)
+                os.utime(part)  # it is new, and nobody sweeps it when it is not locked
+            part.replace(target)
         finally:
             part.unlink(missing_ok=True)
 
@@ -71,7 +73,9 @@ def telling(what: str | os.PathLike) -> Iterator[None]:
 def sweep(folder: Path) -> None:
     """Remove files under way that nobody writes any more."""
     for part in folder.glob(".fedlab-*.part"):
-        with suppress(OSError), part.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - part.stat().st_mtime > 1:  # else about to be locked
+        with suppress(OSError):
+            with part.open("r+b") as file:
+                dead = lock_descriptor(file.fileno(), blocking=False)
+            old = time.time() - part.stat().st_mtime > 1  # else about to be locked
+            if dead and old:
                 part.unlink()

@@ -4,7 +4,6 @@ A folder under way is `.fedlab-*.export` beside the folder to be written, locked
 writer; the next export beside it puts right what a crash has left.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import lock_descriptor
 from safetensors import safe_open
 
 from fedlab_core.atomic_files import telling
@@ -109,7 +109,7 @@ def _beside(out: Path) -> Iterator[tuple[Path, Path]]:
     here.mkdir()
     lock = os.open(here, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_descriptor(lock)
         new.mkdir(parents=True)
         old.parent.mkdir()
         yield new, old
@@ -124,9 +124,9 @@ def _put_right(folder: Path) -> None:
         with suppress(OSError):
             lock = os.open(here, os.O_RDONLY)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if time.time() - here.stat().st_mtime <= 1:
-                    continue  # about to be locked
+                free = lock_descriptor(lock, blocking=False)
+                if not free or time.time() - here.stat().st_mtime <= 1:
+                    continue  # it is locked, or about to be
                 for old in (here / "old").glob("*"):
                     if not (folder / old.name).exists():
                         (here / "new" / old.name).rename(folder / old.name)

@@ -9,7 +9,6 @@ and takes their places one by one; whoever writes next completes it if it was st
 """
 
 import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -20,6 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from fedlab_core.arguments import checked
 from fedlab_core.atomic_files import replacing, sweep, telling, writable
@@ -192,7 +193,7 @@ class Store:
             lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             with telling(self.folder):
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                lock_descriptor(lock, poll_interval=0.01)
                 self._complete()
             yield
         finally:

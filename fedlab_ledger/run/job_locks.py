@@ -1,76 +1,86 @@
 """Players on one ledger share the work: none plays what another one is playing.
 
-A claim is a locked byte of the file `.claims` in the ledger's folder, one for each cell
-and seed. It lasts as long as the process that took it: the system gives it back however
-that one ends. The last player to go takes the file away.
+Who plays a job holds a lock on its runs: a file in the folder `.job_locks` of the
+ledger for each seed, so that a job has as many files open as it has seeds. A lock lasts
+as long as the process that took it: the system gives it back however that one ends. The
+file goes when its lock is given back, the folder with the last player.
 """
 
-import fcntl
-import hashlib
-import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from fedlab_core.atomic_files import telling
 from fedlab_ledger.model.lines import Found, Line
 from fedlab_ledger.model.store import Known, Store
 from fedlab_ledger.run.jobs import Job
 
-CLAIMS = ".claims"
+FOLDER = ".job_locks"
 PAUSE = 0.5  # seconds between two looks at what others are playing
 
 
-class Claims:
-    """What only this process may play; what it claims itself it may claim again."""
+class JobLocks:
+    """The locks on runs that this player holds, each a file in a folder."""
 
-    def __init__(self, path: Path):
-        self.path = path
-        self.file = self._open()
-
-    def _open(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.held: dict[Path, FileLock] = {}
 
     def take(self, job: Job) -> bool:
-        """Whether all of a job's cells and seeds are this player's now."""
-        taken: list[int] = []
-        for place in _places(job):
-            try:
-                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-            except (BlockingIOError, PermissionError):  # another has it
-                self._free(taken)
-                return False
-            taken.append(place)
-        if os.fstat(self.file).st_nlink:
-            return True
-        os.close(self.file)  # who went last took it away just now
-        self.file = self._open()
-        return self.take(job)
+        """Whether all of a job's runs are this player's now."""
+        taken: list[Path] = []
+        with telling(self.folder):
+            for path in self._paths(job):
+                if not self._lock(path):
+                    self._free(taken)
+                    return False
+                taken.append(path)
+        return True
 
     def give_back(self, job: Job) -> None:
         """Let others have a job."""
-        self._free(_places(job))
-
-    def _free(self, places: Iterable[int]) -> None:
-        for place in places:
-            fcntl.lockf(self.file, fcntl.LOCK_UN, 1, place)
+        self._free(self._paths(job))
 
     def close(self) -> None:
-        """Give everything back, and take the file away if no other player has it."""
-        with suppress(OSError):
-            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(self.file).st_nlink:
-                self.path.unlink()
-        os.close(self.file)
+        """Give everything back, and take away what is nobody's: the folder as well."""
+        self._free(list(self.held))
+        for path in self.folder.glob("*"):  # the dead have left some
+            with suppress(OSError):
+                if self._lock(path):
+                    self._free([path])
+        with suppress(OSError):  # others hold locks in it, or none was taken
+            self.folder.rmdir()
 
+    def _lock(self, path: Path) -> bool:
+        while True:
+            self.folder.mkdir(exist_ok=True)
+            lock = FileLock(path, thread_local=False)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:  # another player has it
+                return False
+            except FileNotFoundError:  # the last to go took the folder away just now
+                continue
+            self.held[path] = lock
+            return True
 
-def _places(job: Job) -> list[int]:
-    """The bytes that stand for a job's cells and seeds."""
-    names = (f"{c.key(job.scale)} {seed}" for c in job.cells for seed in job.seeds)
-    digests = (hashlib.sha256(name.encode()).digest() for name in names)
-    return sorted({int.from_bytes(d[:8], "big") >> 2 for d in digests})
+    def _free(self, paths: Sequence[Path]) -> None:
+        """Unlink each file while it is locked: who waited for it takes a new one."""
+        for path in paths:
+            with suppress(OSError):  # Windows does it when the lock is given back
+                path.unlink()
+            self.held.pop(path).release()
+
+    def _paths(self, job: Job) -> list[Path]:
+        """The files that stand for a job's runs."""
+        runs = " ".join(setting.key for setting in job.settings)
+        names = (sha256(f"{runs} {seed}".encode()).hexdigest() for seed in job.seeds)
+        return [self.folder / name[:32] for name in sorted(names)]
 
 
 @dataclass(frozen=True)
@@ -85,15 +95,15 @@ class Turn:
 class Turns:
     """Jobs to be played, of which others may be playing some."""
 
-    def __init__(self, waiting: Sequence[Job], store: Store, claims: Claims):
-        self.left, self.store, self.claims = deque(waiting), store, claims
+    def __init__(self, waiting: Sequence[Job], store: Store, locks: JobLocks):
+        self.left, self.store, self.locks = deque(waiting), store, locks
         self.known: Known = {}
 
     def next(self) -> Turn | None:
         """The next job; None while others have all that is left."""
         for _ in range(len(self.left)):
             job = self.left.popleft()
-            if self.claims.take(job):
+            if self.locks.take(job):
                 return self._turn(job)
             self.left.append(job)
         return None
@@ -119,16 +129,16 @@ class Turns:
 
     def over(self, turn: Turn) -> None:
         """Let others have what came of a job, or what did not."""
-        self.claims.give_back(turn.claimed)
+        self.locks.give_back(turn.claimed)
 
 
 @contextmanager
 def sharing(waiting: Sequence[Job], store: Store) -> Iterator[Turns]:
     """The jobs, to be taken one by one; whoever else plays takes others."""
     with telling(store.folder):
-        store.folder.mkdir(parents=True, exist_ok=True)
-        claims = Claims(store.folder / CLAIMS)
+        (store.folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    locks = JobLocks(store.folder / FOLDER)
     try:
-        yield Turns(waiting, store, claims)
+        yield Turns(waiting, store, locks)
     finally:
-        claims.close()
+        locks.close()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from fedlab_core import __main__
 from fedlab_ledger import Store, jobs, play_all
 from fedlab_ledger.model.lines import Found
-from fedlab_ledger.run.job_locks import CLAIMS, sharing
+from fedlab_ledger.run.job_locks import FOLDER, JobLocks, sharing
 from tests.ledger_cases import BASE, cell
 
 ROOT = Path(__main__.__file__).parents[1]
@@ -99,24 +100,24 @@ def test_two_players_share_the_work(tmp_path):
         assert len([v for v in one if v[0] == "over"]) == 12
     lines = lines_of(tmp_path)
     assert len({(v["key"], v["seed"]) for v in lines}) == len(lines) == 24
-    assert not Store(tmp_path).read().notes and not (tmp_path / CLAIMS).exists()
+    assert not Store(tmp_path).read().notes and not (tmp_path / FOLDER).exists()
 
 
 @pytest.mark.slow
-def test_the_claims_of_a_dead_player_lapse(tmp_path):
+def test_the_locks_of_a_dead_player_lapse(tmp_path):
     """It is killed in the middle of a job, which the other one then plays."""
     dead, living = Player(tmp_path, "waits"), Player(tmp_path, "plays")
     assert dead.read() == living.read() == ["ready", "12"]
     dead.go()
     assert dead.read() == ["plays", "0"]
     living.go()
-    said = [living.read() for _ in range(22)]  # all but the job that is claimed
+    said = [living.read() for _ in range(22)]  # all but the job that is locked
     assert "0" not in {row for _, row, *_ in said}
     time.sleep(0.2)
     dead.process.send_signal(signal.SIGKILL)
     dead.process.communicate()
     assert living.rest() == [["plays", "0"], ["over", "0", "2"]]
-    assert len(lines_of(tmp_path)) == 24 and not (tmp_path / CLAIMS).exists()
+    assert len(lines_of(tmp_path)) == 24 and not (tmp_path / FOLDER).exists()
 
 
 def test_what_another_has_finished_in_part_is_not_played_again(tmp_path):
@@ -134,8 +135,8 @@ def test_what_another_has_finished_in_part_is_not_played_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_claim_is_of_cells_and_seeds(tmp_path):
-    """Another process may have what this one has not claimed, and only that."""
+def test_a_lock_is_on_a_setting_and_a_seed(tmp_path):
+    """Another process may have what this one has not locked, and only that."""
     store = Store(tmp_path)
     first, second = jobs([CELLS[0]], "tiny", (0, 1), Found()), []
     ask = """
@@ -158,21 +159,80 @@ for k, seeds in ((0, (1, 2)), (0, (2,)), (1, (0, 1))):
             capture_output=True,
         )  # fmt: skip
         assert done.stdout.split() == ["False", "True", "True"], done.stderr
-        assert (tmp_path / CLAIMS).exists()
-    assert not (tmp_path / CLAIMS).exists() and second == []
+        assert (tmp_path / FOLDER).exists()
+    assert not (tmp_path / FOLDER).exists() and second == []
 
 
 def test_a_budget_ends_the_waiting_for_others(tmp_path, monkeypatch):
     store = Store(tmp_path)
     waiting = jobs([CELLS[0]], "tiny", (0,), Found())
-    monkeypatch.setattr("fedlab_ledger.run.job_locks.Claims.take", lambda *given: False)
+    monkeypatch.setattr(JobLocks, "take", lambda *given: False)
     monkeypatch.setattr("fedlab_ledger.run.player.PAUSE", 0.01)
     clock = count(0.0, 0.05)
     assert list(play_all(waiting, store, budget=0.2, clock=clock.__next__)) == []
     assert 0.2 < next(clock) < 0.5
 
 
-@pytest.mark.parametrize("name", [".claims", ".fedlab-1.merge", ".merged", ".lock"])
+def open_files() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+def test_thousands_of_jobs_are_not_thousands_of_open_files(tmp_path):
+    """A job takes its own locks, one a seed, and gives them back with their files."""
+    folder, before = tmp_path / FOLDER, open_files()
+    waiting = jobs(CELLS, "tiny", range(40), Found())
+    locks = JobLocks(folder)
+    for job in waiting:
+        assert locks.take(job) and len(list(folder.iterdir())) == 40
+        assert open_files() - before <= 41
+        locks.give_back(job)
+        assert list(folder.iterdir()) == [] and open_files() == before
+    locks.close()
+    assert not folder.exists()
+
+
+def test_one_seed_that_another_has_leaves_nothing_taken(tmp_path):
+    """Nor does a player that cannot take a job, or that goes, free another's."""
+    (job,) = jobs([CELLS[0]], "tiny", (0, 1, 2), Found())
+    mine, other = JobLocks(tmp_path / FOLDER), JobLocks(tmp_path / FOLDER)
+    assert other.take(replace(job, seeds=(1,)))
+    assert not mine.take(job) and mine.held == {}
+    mine.close()
+    assert not mine.take(replace(job, seeds=(1,)))
+    assert mine.take(replace(job, seeds=(0, 2)))
+    other.close()
+    assert mine.take(replace(job, seeds=(1,)))
+    mine.close()
+    assert not (tmp_path / FOLDER).exists()
+
+
+def test_who_waits_for_a_lock_takes_a_file_that_is_there(tmp_path):
+    """The one that its holder has unlinked is nobody's, although it can be locked."""
+    (job,) = jobs([CELLS[0]], "tiny", (0,), Found())
+    first, second, third = (JobLocks(tmp_path / FOLDER) for _ in range(3))
+    assert first.take(job)
+    (path,) = (tmp_path / FOLDER).iterdir()
+    waits = os.open(path, os.O_RDWR)
+    try:
+        first.give_back(job)
+        assert os.fstat(waits).st_nlink == 0
+        assert second.take(job) and not third.take(job)
+    finally:
+        os.close(waits)
+    second.close()
+    assert third.take(job)
+    third.close()
+
+
+def test_what_the_dead_have_left_goes_with_the_last_player(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "of somebody who was killed").touch()
+    with sharing([], Store(tmp_path)):
+        pass
+    assert not (tmp_path / FOLDER).exists()
+
+
+@pytest.mark.parametrize("name", [".job_locks", ".fedlab-1.merge", ".merged", ".lock"])
 def test_nothing_of_a_run_in_progress_is_committed(name):
     done = subprocess.run(
         ["git", "check-ignore", f"results/ledger/{name}/x", f"results/ledger/{name}"],
