@@ -415,3 +415,61 @@ def test_the_core_imports_what_its_group_of_requirements_lists():
     theirs = tops - sys.stdlib_module_names - {"fedlab_core"}
     assert {named.get(top, top) for top in theirs} <= listed
     assert len(theirs) >= 8
+
+
+# Words that begin a clause, not a thing: a docstring that begins with one leaves the
+# reader to guess the type of the value.
+CLAUSES = {"what", "who", "whom", "whose", "those", "where", "which", "that"}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def clauses(source: str, file: str) -> list[str]:
+    """Docstrings of a source that begin with a clause, as file:line: first line."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, DOCUMENTED):
+            continue
+        first = (ast.get_docstring(node) or "").split("\n")[0]
+        word = re.match(r"\w*", first)
+        if word and word[0].lower() in CLAUSES:
+            found.append(f"{file}:{node.body[0].lineno}: {first}")
+    return found
+
+
+@pytest.mark.parametrize("folder", [*PACKAGES, "tools", "benchmarks", "tests"])
+def test_docstrings_begin_with_a_thing_or_a_verb(folder):
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files
+    found = []
+    for path in files:
+        found += clauses(path.read_text(), path.relative_to(ROOT).as_posix())
+    assert not found, f"{len(found)} docstrings begin with a clause:\n" + "\n".join(
+        sorted(found)
+    )
+
+
+def test_the_reader_of_docstrings_reads_every_form():
+    source = '''
+"""What is here."""
+class C:
+    """Those."""
+    def f(self):
+        """Whatever is asked for."""
+    @property
+    async def g(self):
+        """
+        Which it is, the first or
+        the second.
+        """
+def whole():
+    """The noun. What follows may be a clause."""
+    def inner():
+        "That's it."
+x = "What is no docstring"
+'''
+    assert clauses(source, "m.py") == [
+        "m.py:2: What is here.",
+        "m.py:4: Those.",
+        "m.py:9: Which it is, the first or",
+        "m.py:16: That's it.",
+    ]
