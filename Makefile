@@ -11,8 +11,11 @@ READY := $(VENV)/.ready
 TESTED := $(wildcard fedlab_core fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
 	notebooks)
 
+BEGUN := $(shell date +%s)
+
 # One thread a process: tensors in tests are tiny, and cores are for other tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4
+ONE := OMP_NUM_THREADS=1
+PYTEST := $(ONE) $(BIN)/python -m pytest -q -n auto --maxprocesses 4
 core_TESTS := $(addprefix tests/,analysis client data engine methods metrics models \
 	partition reference rounds) $(addprefix tests/test_,architecture.py keys.py \
 	main.py process.py reading.py streams.py surface.py surface_line.py tree.py)
@@ -33,10 +36,10 @@ book: executed assets ## build the book into _build/html
 	@$(BIN)/python -m tools.build
 	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
 
-check: $(READY) ## style, types, spelling, and tests without book or browser
-	@start=$$(date +%s); $(MAKE) --no-print-directory style && $(PYTEST) \
+check: style ## style, types, spelling, and tests without book or browser
+	@$(PYTEST) --hypothesis-profile quick \
 		-m "not slow and not built and not browser" tests; code=$$?; \
-		echo "== Checked in $$(( $$(date +%s) - start )) s"; exit $$code
+		echo "== Checked in $$(( $$(date +%s) - $(BEGUN) )) s"; exit $$code
 
 test: style ## check everything: style, types, core, ledger, notebooks, site
 	@for lane in core ledger book; do \
@@ -48,6 +51,9 @@ lane: $(READY) ## every test of one LANE: core, ledger or book
 	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory book; fi
 	@echo "== Tests: $(LANE)"
 	@$(PYTEST) $($(LANE)_TESTS)
+	@if [ $(LANE) = book ]; then echo "== Printed values of notebooks"; \
+		FEDLAB_PROGRESS=0 $(ONE) $(BIN)/python -m pytest -q --nbval-lax \
+		$$(grep -l nbval-check-output notebooks/*.ipynb); fi
 
 style: $(READY) ## layout, types and spelling
 	@echo "== Style"

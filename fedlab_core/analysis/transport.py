@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
-from scipy.sparse import kron, vstack
+from scipy.sparse import coo_array, kron, vstack
 from scipy.spatial.distance import cdist
 
 from fedlab_core.arguments import Axes, checked
@@ -75,8 +75,8 @@ def _points(x: np.ndarray) -> np.ndarray:
 def _programme(cost: np.ndarray) -> float:
     """Transport of 1 / n from each row to 1 / m at each column at least cost."""
     n, m = cost.shape
-    rows = kron(np.eye(n), np.ones((1, m)))
-    columns = kron(np.ones((1, n)), np.eye(m))
+    rows = kron(coo_array(np.eye(n)), np.ones((1, m)))
+    columns = kron(np.ones((1, n)), coo_array(np.eye(m)))
     leaving = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
     both = vstack([rows, columns], format="csr")
     found = linprog(cost.ravel(), A_eq=both, b_eq=leaving, method="highs")

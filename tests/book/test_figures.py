@@ -6,6 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from markupsafe import Markup
 from matplotlib.colors import to_rgb
 
 from fedlab_book import figures
@@ -223,5 +224,7 @@ def test_show_writes_the_caption_as_text():
 def test_a_caption_with_a_formula_is_refused():
     """Nobody typesets it: the reader would see the dollars."""
     with pytest.raises(ValueError, match="plain text"):
-        figures.framed("<svg></svg>", "The factor $\\gamma$ by round.")
-    assert "The factor γ" in figures.framed("<svg></svg>", "The factor γ by round.")
+        figures.framed(Markup("<svg></svg>"), "The factor $\\gamma$ by round.")
+    assert "The factor γ" in figures.framed(
+        Markup("<svg></svg>"), "The factor γ by round."
+    )

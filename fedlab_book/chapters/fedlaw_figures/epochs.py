@@ -145,9 +145,9 @@ def histogram(learned: Learned, theirs: float) -> Picture:
 
     r = balances(learned)
     fig, ax = canvas(500, 270)
-    ends = (min(0.3, r.min()), max(40, r.max()))
+    ends = np.log10(min(0.3, r.min())), np.log10(max(40, r.max()))
     look = {"color": PALETTE["periwinkle"], "alpha": 1, "linewidth": 0}
-    sns.histplot(r, ax=ax, log_scale=True, bins=30, binrange=np.log10(ends), **look)
+    sns.histplot(r, ax=ax, log_scale=True, bins=30, binrange=ends, **look)
     ax.set(xlabel="balance r, step over shrinking (log)", ylabel="rounds")
     ticks = [0.5, 1, 2, 5, 10, 20]
     ax.set_xticks(ticks, [f"{v:g}" for v in ticks])
