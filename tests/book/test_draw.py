@@ -1,4 +1,4 @@
-"""Who holds what, drawn: every mark stands where its client does, and can be read."""
+"""Pictures of a partition: each mark stands at its client and can be read."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -24,7 +24,7 @@ def stored() -> Book:
 
 @pytest.fixture(scope="module")
 def disco(stored: Book) -> Book:
-    """What is stored of three numbers of FedDisco's: one of them with one seed."""
+    """The stored lines of three numbers of FedDisco's; one has a single seed."""
     rows, kept = {"FedAvg": 3, "FedAvg + Disco": 1}, {}
     for one in HEADLINES["feddisco"].cells:
         lines = stored.found.of(one.key(SCALE))

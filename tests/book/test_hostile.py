@@ -60,7 +60,7 @@ def test_what_is_looked_for_is_found():
 
 
 def builders() -> Iterator:
-    """What draws a part of a page from the ledger, found by its arguments."""
+    """Functions that draw parts of pages from the ledger, found by their arguments."""
     for module in pkgutil.iter_modules(pages_of_the_ledger.__path__):
         room = importlib.import_module(f"fedlab_book.ledger.{module.name}")
         for function in vars(room).values():
@@ -196,7 +196,7 @@ def test_a_tables_caption_and_cells_are_text():
 
 
 def test_plain_text_is_no_markdown():
-    """What a browser and Markdown would make something of has a backslash before it."""
+    """Characters that a browser or Markdown would act on get a backslash."""
     assert as_text("a_b <i> [x](y)") == r"a\_b \<i\> \[x\]\(y\)"
     assert as_text("2 processes x 1 thread, 1.41.0") == "2 processes x 1 thread, 1.41.0"
 

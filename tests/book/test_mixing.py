@@ -84,7 +84,7 @@ def test_seeds_that_choose_different_sides_lean_to_none():
 
 
 def test_the_best_weight_is_counted_from_the_better_client():
-    """Where A is better, its weight is 1 - r: 0.75 of r = 0.25."""
+    """A's weight is 1 - r if A is better: 0.75 at r = 0.25."""
     assert spread(curves(), 1) == (0.75, 0.75, 0.75)
     assert spread(curves(a=20, b=40), 1) == (0.25, 0.25, 0.25)
 

@@ -82,7 +82,7 @@ def book(tmp_path: Path) -> Book:
 
 
 def markup(shown: HTML | None) -> str:
-    """What a cell of a notebook would show."""
+    """The HTML that a notebook's cell would show."""
     assert shown is not None and isinstance(shown.data, str)
     return shown.data
 

@@ -1,4 +1,4 @@
-"""What single chapters compute and draw."""
+"""Computations and pictures of single chapters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What chapter 4 does to a method or a federation, against doing it by hand."""
+"""Chapter 4's changes to a method or a federation, against the same by hand."""
 
 from dataclasses import replace
 

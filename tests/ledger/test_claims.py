@@ -76,7 +76,7 @@ def test_a_tie_is_a_claim_too():
 
 
 def test_two_forms_of_a_method_are_alike_only_where_it_does_something():
-    """Where the method itself changes nothing, its forms could not differ."""
+    """Forms of a method cannot differ if the method itself changes nothing."""
     more = {"sign": 0, "said": 0.3, "tolerance": 0.75}
     c = claim(None, None, without=cell("none", None), **more)
     assert c.cells == (c.cell, c.beside, c.without)

@@ -27,7 +27,7 @@ CELLS = [cell("A"), cell("B", rounds=3), cell("C", data=BASE.data | {"seed": 1})
 
 
 class Lost(Exception):
-    """What the stand-in says of a lost worker."""
+    """The stand-in's error for a lost worker."""
 
 
 class Later:

@@ -1,4 +1,4 @@
-"""What `run --dry-run` says: near what a job then takes, and nothing is stored.
+"""`run --dry-run`: it comes near the time of the job and stores nothing.
 
 Time is that of the processor, on one thread: what else a machine does is not in it.
 """
@@ -55,7 +55,7 @@ def job_of(s: Setting, seeds: tuple[int, ...] = (0, 1, 2)) -> Job:
 
 @pytest.fixture
 def by_processor(monkeypatch):
-    """What is timed is the processor's time, of one thread."""
+    """Clock of the processor, on one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     monkeypatch.setattr(time, "perf_counter", time.process_time)
@@ -118,7 +118,7 @@ def steps_of(s: Setting) -> int:
     ],
 )
 def test_a_cost_is_what_all_steps_of_all_seeds_take(a_second_a_step, changes):
-    """Where a part of the steps is taken, all of them are told."""
+    """The cost counts all steps, even if only a part of them is timed."""
     s = setting(**changes)
     assert Costs().of(s, (0, 1, 2)) == pytest.approx(3 * steps_of(s))
 

@@ -62,7 +62,7 @@ class Server:
         )
 
     def play(self, folder: Path, args: str, after: float | None = None) -> list[str]:
-        """What a command reported, of one killed so many seconds after it began."""
+        """The reports of a command, killed so many seconds after its start."""
         assert self.process.stdin and self.process.stdout
         asked = [str(folder), args.split(), after]
         self.process.stdin.write(json.dumps(asked) + "\n")
@@ -148,7 +148,7 @@ def tree(folder: Path) -> list[str]:
 
 
 def _whole(folder: Path, whole: Path, verb: str, reported: list[str]) -> None:
-    """What was reported is there, and what is there is whole."""
+    """Every reported row is stored, and every file is whole."""
     found = Store(folder / "results" / "ledger").read()
     assert not found.conflicts and not found.duplicates
     rows = {v["row"] for seeds in found.lines.values() for v in seeds.values()}

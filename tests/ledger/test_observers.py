@@ -1,4 +1,4 @@
-"""What observers see of a round, and what the metrics make of it, by hand."""
+"""Observers of a round, and the metrics of what they see, by hand."""
 
 from dataclasses import replace
 from types import SimpleNamespace

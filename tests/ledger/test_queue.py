@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, capsys):
 
 
 def test_every_cell_has_a_line_that_asks_for_it_alone(tmp_path):
-    """Those with a bar in their names, too."""
+    """Names with a bar in them work, too."""
     cells = [(n, c) for n, table in TABLES.items() for c in table.cells]
     assert any("|" in f"{c.row}{c.column}" for _, c in cells)
     lines = [f"{n} | {c.row} | {c.column}" for n, c in cells]
@@ -206,7 +206,7 @@ def prepared(folder: Path) -> Path:
 
 
 def lines(folder: Path) -> list[dict]:
-    """What is stored, less when and how long."""
+    """The stored lines, without their dates and seconds."""
     apart = ("date", "seconds")
     found = Store(folder / "results" / "ledger").read(new=True)
     every = [line for seeds in found.lines.values() for line in seeds.values()]

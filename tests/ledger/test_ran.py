@@ -1,4 +1,4 @@
-"""What a number ran on is said in words that are made of its setting alone."""
+"""The words for what a number ran on: they depend on its setting alone."""
 
 from dataclasses import fields, replace
 
@@ -55,7 +55,7 @@ def test_constants_are_said_by_what_they_belong_to():
 
 
 def test_nothing_that_a_setting_sets_is_left_out():
-    """What `ran_on` and `methods` do not say is among the constants."""
+    """The constants have everything that `ran_on` and `methods` do not say."""
     told = {"dataset", "sample", "model", "rounds", "participants", "method"}
     usual = {f.name: f for f in fields(Setting)}
     for s in SETTINGS.values():

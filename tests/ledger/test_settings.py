@@ -1,4 +1,4 @@
-"""What determines a number: a setting's key, and the run that it becomes."""
+"""A setting determines its number: its key, and the run that it becomes."""
 
 import math
 from dataclasses import replace

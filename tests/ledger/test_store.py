@@ -203,7 +203,7 @@ def test_two_writers_do_not_mix_their_lines(server, tmp_path):
 
 
 def _play(server, folder: Path, after: int | None = None, pause: float = 0) -> list:
-    """What was reported as done, by a player killed so long after its n-th report."""
+    """The reports of a player, killed `pause` seconds after report number `after`."""
     ask(server, folder)
     pid, said = int(server.stdout.readline()), []
     while not (text := server.stdout.readline()).startswith("end"):

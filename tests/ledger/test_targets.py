@@ -1,4 +1,4 @@
-"""What the verbs write, and options that nobody can mean: refused before any work."""
+"""Files that the verbs write, and senseless options, refused before any work."""
 
 import json
 import os

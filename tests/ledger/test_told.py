@@ -1,4 +1,4 @@
-"""What the book says of a stored line is what a line holds."""
+"""The book explains each field that a stored line has."""
 
 import re
 from pathlib import Path

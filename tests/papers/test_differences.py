@@ -1,4 +1,4 @@
-"""Where paper and code differ: each pair differs in one thing, and can be run."""
+"""Differences of paper and code: each pair differs in one thing and can be run."""
 
 from dataclasses import replace
 

@@ -45,7 +45,7 @@ def test_arms_of_a_field_differ_in_the_method_only():
 
 @pytest.mark.parametrize("arm", field.ARMS)
 def test_one_run_is_judged_twice(arm):
-    """Where constants do not differ, it is trained once; samples are never shared."""
+    """One training serves both tables if constants agree; samples are not shared."""
     both = tuple(t.at(arm, "FedLAW's") for t in TWICE.values())
     assert both[0] and both[1]
     (job, *more) = jobs([c for c in both if c], "tiny", [3], Found())

@@ -1,4 +1,4 @@
-"""What is said of a cell at one scale is said there alone, and is true there."""
+"""Notes on a cell: each is said only at its own scale, and is true there."""
 
 import csv
 import io

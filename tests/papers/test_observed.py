@@ -1,4 +1,4 @@
-"""What observers of these papers' figures see, by hand."""
+"""Observers for the figures of these papers, by hand."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -82,7 +82,7 @@ def test_a_choice_that_decides_by_a_number_is_named(files):
 
 @cache
 def little() -> dict[str, bytes]:
-    """What the page asks for, without the minute that its rules take."""
+    """The files that the page asks for, without the minute that its rules take."""
     made = export.Rules()
     rules = {n: {} for n in ("rule", "weigh", "server", "personal")}
     rules["rule"]["fedavg"] = made.rule(fl.fedavg(export.PLAIN), {})

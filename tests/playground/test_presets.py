@@ -36,7 +36,7 @@ def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypat
 
 
 def test_the_server_that_finds_out_counts_the_wrong_client_least():
-    """What the story says besides what it promises."""
+    """The story says this besides its promises."""
     preset = next(p for p in PRESETS if p.title == "The server finds out")
     state = can.parsed(preset.state)
     (wrong,) = divided("wrong", 4, 100.0, 0).corrupted

@@ -1,4 +1,4 @@
-"""What can be chosen in the playground is what the core can do, and nothing else."""
+"""The playground's choices are those of the core, and no others."""
 
 import pytest
 

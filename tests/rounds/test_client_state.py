@@ -1,4 +1,4 @@
-"""What clients keep: of those that took part, on the host or on the device."""
+"""State that clients keep after they took part, on the host or on the device."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What a round is judged by."""
+"""Judging a round."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a run costs and keeps, and how it ends when it diverges."""
+"""A run's costs, the state that it keeps, and its end when it diverges."""
 
 from dataclasses import replace
 

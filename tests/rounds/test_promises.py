@@ -1,4 +1,4 @@
-"""What a method's hooks give back is looked at, and what is wrong has its name."""
+"""Results of a method's hooks are checked, and errors name what is wrong."""
 
 import math
 import re
@@ -18,7 +18,7 @@ from fedlab_core.rounds.validate_hooks import groups_of
 
 @dataclass(frozen=True)
 class Weighs:
-    """What it is told, for as many as there are."""
+    """Weights that are given in advance, however many there are."""
 
     said: tuple[float, ...]
     name: str = "mine"

@@ -56,7 +56,7 @@ def test_what_is_trained_is_named_in_the_models_order():
 
 
 def test_a_data_set_loaded_again_and_again_is_kept_once():
-    """What was made of it lives as long as it does, or as a world that uses it."""
+    """Tensors of a data set live as long as it does, or as a world that uses them."""
     seen = []
     for _ in range(20):
         data = load("letters", n_train=60, n_test=10)

@@ -26,7 +26,7 @@ NAMES = ("no problem at all", "light enough", *CHECKS)
 def every_check(
     context: BrowserContext, address: str, site: Path, name: str
 ) -> Findings:
-    """What each check finds on one page."""
+    """The findings of each check on one page."""
     with opened(context, f"{address}/{name}") as seen:
         found = {"light enough": visit.too_heavy(seen, site)}
         visit.answered(seen)

@@ -75,5 +75,5 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def findings(
     context: BrowserContext, address: str, site: Path
 ) -> Callable[[str], Findings]:
-    """What every check finds on a page, in a single visit."""
+    """The findings of every check on a page, from a single visit."""
     return cache(lambda name: every_check(context, address, site, name))

@@ -132,7 +132,7 @@ def test_found_when_opened(context, write, old: str, new: str, said: str):
 
 
 def _unmarked(seen: visit.Visit) -> list[str]:
-    """What does not fit a phone where nobody marks the frames that scroll."""
+    """Parts too wide for a phone, if nobody marks the frames that scroll."""
     page = seen.page
     page.evaluate("() => { markScrollers = () => {} }")
     return visit.not_for_phones(seen)

@@ -1,4 +1,4 @@
-"""What a page needs before it can be read and used, on a line of 1.6 Mbit/s."""
+"""Loading a page until it can be read and used, on a line of 1.6 Mbit/s."""
 
 import re
 from pathlib import Path

@@ -28,7 +28,7 @@ def test_the_front_leads_to_the_first_page(context, address: str) -> None:
 
 
 def found(context: BrowserContext, address: str, words: str) -> list[tuple[str, str]]:
-    """Where the search leads, best first, with what it shows of each page."""
+    """Results of a search, best first: the link and the text of each."""
     with opened(context, f"{address}/search.html?q={words}") as visit:
         results = visit.page.locator("#search-results li")
         expect(results.first.locator("p.context")).to_be_visible()

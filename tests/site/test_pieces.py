@@ -100,7 +100,7 @@ OWN = {
 
 @pytest.fixture
 def data(site: Path, monkeypatch) -> None:
-    """What the site has, so that nothing is traced twice."""
+    """The site's own files, so that nothing is traced twice."""
     folder = site / FOLDER / "data"
     kept = {n: (folder / n).read_bytes() for n in export.names()}
     monkeypatch.setattr(own, "kept", lambda: dict(kept))

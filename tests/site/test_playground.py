@@ -204,7 +204,7 @@ def test_a_story_sets_everything(page, preset):
 
 @pytest.mark.parametrize("state", drawn(10, seed=1), ids=can.said)
 def test_the_command_repeats_the_page(page, address, state, capsys):
-    """What stands below the pictures is typed, and says what the page says."""
+    """The command below the pictures, once typed, prints the page's numbers."""
     from fedlab_core import __main__
 
     page.goto(f"{address}/{PLACE}?{can.said(state)}")

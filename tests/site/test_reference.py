@@ -12,7 +12,7 @@ from tools.visit import opened
 
 @pytest.fixture(scope="module")
 def places(site) -> dict[str, str]:
-    """What stands at each anchor of the reference's pages."""
+    """The text at each anchor of the reference's pages."""
     found: dict[str, str] = {}
     for name in reference.PAGES:
         html = (site / "book" / f"{name}.html").read_text()

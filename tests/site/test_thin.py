@@ -37,7 +37,7 @@ def words(page: Page) -> int:
 
 
 def names(page: Page, role: str) -> list[str]:
-    """What the browser tells a screen reader of each thing of that role."""
+    """Names that a screen reader is told, of everything with that role."""
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
@@ -71,7 +71,7 @@ def test_words_are_counted_where_they_are_seen(context: BrowserContext) -> None:
 
 @thin
 def test_figures_are_few(context: BrowserContext, address, name) -> None:
-    """Those of a control are one; a picture that nothing moves is one."""
+    """A control's figures count as one, and so does each still picture."""
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
         assert 1 < visit.page.locator(f"{ARTICLE} figure").count() <= MOST["figures"]
 

@@ -106,7 +106,7 @@ def not_said(text: str, ran: set[str]) -> Iterator[str]:
 
 
 def unsaid(page: BeautifulSoup) -> Iterator[str]:
-    """What tables and figures of a chapter name and do not say to be the paper's."""
+    """Names in a chapter's tables and figures that are not said to be the paper's."""
     for table in page.select("article table:not(:has(td.fl-ours))"):
         caption = own_words(table.caption) if table.caption else ""
         if THEIRS.match(caption.removeprefix("The ")):

@@ -44,7 +44,7 @@ class Weighed:
 
 @dataclass
 class Asked:
-    """What a method's hooks answer if its programs are asked instead."""
+    """A method's hooks, answered by its programs instead."""
 
     method: Method
     programs: MethodPrograms
@@ -76,7 +76,7 @@ class Asked:
         return replace(kept, **_trees(said, kept))
 
     def searched(self, g, given) -> dict[str, Tree]:
-        """What is known and found once the server has learned on its samples."""
+        """The known and the found, once the server has learned on its samples."""
         loop, k = self.programs.loop, len(g.members.ids)
         begun = self.ask("search", k, **given)
         same = {n: begun.tree(n) for n in ("known", "found", "buffers")}

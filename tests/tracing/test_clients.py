@@ -21,7 +21,7 @@ FEW = [9, 12, 5]
 
 
 def both(given, training, rule, monkeypatch):
-    """What training gives out, by programs and by loops."""
+    """The results of training, by programs and by loops."""
     model, x, y, clients, begun = given
     given = model, x, y, clients, begun, training, rule
     looped = train(*given, engine="looped")

@@ -21,7 +21,7 @@ LEARNS = {"fedlaw-swa", "feddf", "fedbe", "server-ft"}
 
 
 def read_back(programs: MethodPrograms) -> MethodPrograms:
-    """What somebody gets who has nothing but the JSON."""
+    """The programs as they are read back from JSON alone."""
     plain = json.loads(json.dumps(programs.plain()))["programs"]
     for name, program in programs.every.items():
         vars(program).update(vars(Program.of(plain[name])))
