@@ -35,7 +35,7 @@ PLAIN = "plain-loop"
 
 
 def machine(device: str) -> dict:
-    """Where a line was measured, and with what."""
+    """Machine, versions and commit that a line was measured with."""
     name = platform.machine()
     if device == "cuda":
         name = torch.cuda.get_device_name()

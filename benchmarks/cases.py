@@ -1,4 +1,4 @@
-"""What is trained: a network, a number of clients, and how each of them trains.
+"""Cases to train: a network, a number of clients, and how each of them trains.
 
 Every way of training, ours and the peers', reads its case here. The peers run in
 environments of their own, so this file needs torch and two rooms of the core alone.

@@ -19,7 +19,7 @@ Way = Callable[[], float]  # trains once or more, and says how many samples a se
 
 
 def plain_loop(case: Case, device: str) -> Way:
-    """What one writes without this package: a module, an optimiser, a loop."""
+    """Training as written without this package: a module, an optimiser, a loop."""
     x, y = case.data(device=device)
     start = {n: w.to(device) for n, w in initial_state(case.make, 0).items()}
     model = case.make().to(device).train()
@@ -109,7 +109,7 @@ def timed(train_all: Callable[[], object], case: Case, device: str) -> Way:
 
 
 def limit(device: str, side: int = 1536) -> Way:
-    """What the machine can do at most: the operations a second of a large product."""
+    """The machine's limit: the operations a second of a large product."""
     a = torch.ones(side, side, device=device)
 
     @exact()

@@ -1,4 +1,4 @@
-"""What the chapters set up and compare by: one task, one network, seeds in pairs.
+"""Comparisons for the chapters: one task, one network, seeds in pairs.
 
     bench = Bench(dataset, data_dir, samples=1000, sizes={"hidden": [32, 32]},
                   seeds=range(330, 334))
@@ -86,7 +86,7 @@ class Bench:
         return fl.scenario(self.task(seed), kind, seed=seed, **options)
 
     def place(self, made: str | Callable[[int], fl.Scenario], **options: Any) -> Place:
-        """Where methods are compared: the world of each seed, made when asked for.
+        """Place to compare methods in: the world of each seed, made when asked for.
 
         `made` is a kind of split with its `options`, or a function from the seed to a
         scenario.
@@ -138,7 +138,7 @@ class Bench:
     def each(
         self, made: Callable[[int], Any], seeds: Sequence[int] | None = None
     ) -> list[Any]:
-        """What a function makes of every seed; with `apart`, on every core.
+        """Call a function with every seed; with `apart`, on every core.
 
         Tensors in what it makes, or in lists, tuples and dicts of it, become arrays.
         """
@@ -152,7 +152,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of runs, by place, arm and seed; `a | b` joins two.
+    """Histories of runs, by place, arm and seed; `a | b` joins two.
 
     A place need not be named where there is only one.
     """
@@ -240,7 +240,7 @@ def side(values: Sequence[float] | np.ndarray) -> int:
 
 
 def verdict(values: Sequence[float] | np.ndarray, sign: float = 1) -> str:
-    """What a paired difference says of a claim that it has that sign."""
+    """Verdict of a paired difference on a claim that it has that sign."""
     numbers = enumerate(np.asarray(values, float).tolist())
     mine = {k: v if np.isfinite(v) else None for k, v in numbers}
     theirs, claimed = dict.fromkeys(mine, 0.0), 1 if sign > 0 else -1

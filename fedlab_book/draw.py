@@ -26,7 +26,7 @@ def holdings(
     title: str = "",
     height: float | None = None,
 ) -> Figure:
-    """Who holds what: one bar a client, one coloured segment a class.
+    """Picture of who holds what: one bar a client, one coloured segment a class.
 
     Segments wide enough are labelled with their class, so that colour is not needed.
     """
@@ -75,7 +75,7 @@ def _bars(left: np.ndarray, width: np.ndarray, **style: Any) -> PolyCollection:
 def scenario_plot(
     s: Scenario, title: str = "", height: float | None = None, shares: bool = False
 ) -> Figure:
-    """Who holds what in a scenario and, at the right, what was done to whom.
+    """Picture of who holds what in a scenario; at the right, what was done to whom.
 
     With `shares`, the classes are drawn once more as shares of what a client holds, for
     clients so small that their own bars cannot be read.

@@ -61,7 +61,7 @@ def live(
 
 @styled
 def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
-    """What the playground's pictures show of a state after some rounds."""
+    """The playground's pictures of a state after some rounds."""
     s, seen = can.parsed(state), list[Round]()
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
@@ -86,7 +86,7 @@ def _curve(ax: Axes, accuracy: Sequence[float]) -> None:
 
 
 def _plane(ax: Axes, now: Round) -> None:
-    """Where the models went, in the plane of the clients' two first directions."""
+    """Draw the models' ways in the plane of the clients' two first directions."""
     begin = tree.take(now.before, [now.group_of[k] for k in now.ids])
     gone = tree.flatten({n: now.trained.states[n] - v for n, v in begin.items()}, True)
     _, _, directions = torch.linalg.svd(gone.double(), full_matrices=False)

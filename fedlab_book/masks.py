@@ -1,4 +1,4 @@
-"""What the server need not see: sums without summands.
+"""Sums of summands that the server does not see.
 
 A toy to show the idea. Nothing here keeps a secret against a real opponent: the masks
 come from one generator, and no privacy budget is counted.
@@ -17,7 +17,7 @@ LIMIT = 2.0**28  # of a sum of values
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """What each client sends, and what the server learns."""
+    """Messages that the clients send, and the sum that the server learns."""
 
     sent: Tensor  # (clients, ...) 64-bit integers that look random
     total: Tensor  # (...) the sum of what the clients hold

@@ -1,4 +1,4 @@
-"""What a chapter shows besides pictures: sentences with numbers, source code, tables.
+"""Parts of a chapter besides pictures: sentences with numbers, source code, tables.
 
 No number in a chapter is typed: a sentence that needs one is made by `say` from the
 run it stands under.

@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 
 def run_apart(runs: Sequence[fl.Run]) -> list[fl.History]:
-    """What `fl.run_all` returns, a part of the runs in a process for each thread.
+    """Play runs as `fl.run_all` does, a part of them in a process for each thread.
 
     One process plays them all where runs are on a GPU. What an observer keeps for
     itself is lost: only what it returns comes back.
@@ -55,7 +55,7 @@ def arrays(value: Any) -> Any:
 def spread(
     work: Callable[[Sequence[Item]], list[Made]], items: Sequence[Item]
 ) -> list[Made]:
-    """What `work` makes of all items, a part of them in a process for each thread.
+    """Do `work` on all items, a part of them in a process for each thread.
 
     One process does it all where there is one thread, or where a system cannot fork
     one. What the work leaves behind elsewhere than in its answer is lost, and that has

@@ -106,7 +106,7 @@ def origin(claim: Claim) -> Claim:
 
 
 def data() -> str:
-    """What `claims --json` prints, for the file beside the page."""
+    """The claims as `claims --json` prints them, for the file beside the page."""
     return as_json(rows()) + "\n"
 
 
@@ -118,7 +118,7 @@ def bibtex(bib: str, paper: str) -> str:
 
 
 def inside() -> Markup:
-    """What the script needs, as JSON that may stand in a page."""
+    """Data for the script, as JSON that may stand in a page."""
     bib = (paths.ROOT / "book" / "references.bib").read_text()
     own = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text())
     records = [record(j) for j in rows()]
@@ -161,7 +161,7 @@ def _big(sentence: str) -> str:
 
 
 def made(j: Judged) -> str:
-    """Where the book says how our number was made."""
+    """Link to the place in the book that says how our number was made."""
     to = SEARCHES if j.claim.again else f"../notebooks/{ledger_page(j.claim.paper)}"
     return f"{to}#claim-{j.claim.slug}"
 

@@ -84,7 +84,7 @@ def changed(made: Method) -> list[str]:
 
 
 def said(entry: Entry, made: Method, choice: str) -> str:
-    """What a method chose: its name, and what runs in its own words."""
+    """A method's choice: its name, and what runs in its own words."""
     name, how = _chosen(made, choice), ""
     if choice == "rule":
         hooks = (made.rule.loss, made.rule.gradient, made.rule.push)
@@ -109,7 +109,7 @@ def said(entry: Entry, made: Method, choice: str) -> str:
 
 
 def _hook(hook: Any) -> str:
-    """What runs in a method: a function, or a record that is called like one."""
+    """Sentence on a part of a method: a function, or a record called like one."""
     return sentence(hook if inspect.isroutine(hook) else type(hook))
 
 
@@ -168,7 +168,7 @@ def options(entry: Entry) -> str:
 
 @cache
 def _chapters() -> dict[str, set[str]]:
-    """What every numbered chapter names: `fl.NAME`, or so imported; `METHODS[NAME]`."""
+    """Names in every numbered chapter: `fl.NAME`, or so imported; `METHODS[NAME]`."""
     found: dict[str, set[str]] = {}
     pages = (paths.ROOT / "notebooks").glob("0*.ipynb")
     for path in sorted(

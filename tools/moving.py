@@ -51,7 +51,7 @@ def still(body: str, models: Models) -> str:
 
 @dataclass(frozen=True)
 class _Control:
-    """What the reader can change: its name, its values, and the one shown first."""
+    """A control for the reader: its name, its values, and the one shown first."""
 
     kind: str
     name: str

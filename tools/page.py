@@ -1,4 +1,4 @@
-"""What Sphinx adds to a page of ours: an extension, named in `_config.yml`.
+"""Additions to a page of ours: a Sphinx extension, named in `_config.yml`.
 
 At a chapter's end, how long it took to run, by what command, and where to get it;
 widgets that need none of the notebook's scripts; tags for those who link to the page.
@@ -69,7 +69,7 @@ def with_narrow(body: str, static: Path, at: str) -> str:
 
 
 def tags(title: str, text: str, page: str, card: str) -> Markup:
-    """What those who link to a page show of it."""
+    """Tags for a preview of the page, shown by those who link to it."""
     said = {
         "og:type": "article",
         "og:title": title,

@@ -154,7 +154,7 @@ def linked(text: str, own: Collection[str] = ()) -> str:
 
 
 def words(hint: Any) -> str:
-    """What is allowed, as whoever passes something else is told; records are links."""
+    """Values allowed, in the words of the error for others; records are links."""
     said = "anything" if hint is Parameter.empty else kind_of(hint).words
     said = escaped(said).replace("_", r"\_")
     leaves = _leaves(hint)
@@ -206,7 +206,7 @@ def described(name: Name) -> str:
 
 
 def _call(thing: Any, called: Any) -> list[str]:
-    """What is said of a thing, and of what it is called with."""
+    """Lines on a thing, and on the arguments that it is called with."""
     prose, of, refused = surface.told(thing)
     hints, remarks = surface.hints(called), surface.remarks(thing)
     asked = surface.arguments(called)
@@ -231,7 +231,7 @@ def _member(kind: str, name: str, plain: Any) -> str:
 
 
 def _content(value: Any) -> str:
-    """What a constant holds."""
+    """Contents of a constant."""
     names = list(value) if isinstance(value, (dict, tuple)) else []
     if names and all(isinstance(name, str) for name in names):
         return "By name: " + ", ".join(f"`{name}`" for name in names) + "."

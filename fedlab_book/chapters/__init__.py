@@ -1,1 +1,1 @@
-"""What single chapters compute and draw: pure functions, and no text of theirs."""
+"""Numbers and pictures of single chapters: pure functions, without their text."""

@@ -70,7 +70,7 @@ class Facts:
 
     @property
     def over_alone(self) -> np.ndarray:
-        """What the chosen mixture gains over the client that is better on the mean."""
+        """Gain of the chosen mixture over the client that is better on the mean."""
         return self.over_b if self.ahead.mean() > 0 else self.over_a
 
     @property
@@ -92,7 +92,7 @@ class Facts:
 
 
 def facts(curves: np.ndarray, t: int) -> Facts:
-    """What a pair's lines say of round `t`, the first being 1.
+    """Facts of a pair's lines in round `t`, the first being 1.
 
     The mixture is chosen on the other seeds and judged on the one that is left.
     """
@@ -112,7 +112,7 @@ def facts(curves: np.ndarray, t: int) -> Facts:
 
 
 def where_best(found: Facts) -> str:
-    """Where the best mixture lies, as far as the intervals say.
+    """Place of the best mixture, as far as the intervals say.
 
     One of "half", "A", "between" and "B's side": "A" where no mixture is above A alone.
     """

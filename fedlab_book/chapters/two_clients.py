@@ -30,7 +30,7 @@ ARMS = ("alone", "together")
 
 
 def renamed(classes: int) -> np.ndarray:
-    """What a client calls each class, if it passes on the names of the first few."""
+    """Names a client has for the classes, if it passes on those of the first few."""
     names = np.arange(CLASSES)
     names[:classes] = np.roll(names[:classes], 1)
     return names
@@ -78,7 +78,7 @@ def judged(met: Comparison, arms: Sequence[str] = ARMS) -> np.ndarray:
 
 
 def series(points: Sequence[Point]) -> tuple[list[int], list[int]]:
-    """Which points are alike in samples, by distance; and in distance, by samples."""
+    """Points alike in samples, by distance; and alike in distance, by samples."""
     at = sorted(range(len(points)), key=lambda i: points[i])
     (m, _), *_ = Counter(samples for samples, _ in points).most_common()
     (far, _), *_ = Counter(classes for _, classes in points).most_common()

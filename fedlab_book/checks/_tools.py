@@ -40,7 +40,7 @@ def text(value: Any) -> str:
 
 
 def call(answer: Answer, *given: Any, case: str = "") -> tuple[Any, str]:
-    """What the answer gives, and how the case reads."""
+    """Call the answer: the value that it gives, and how the case reads."""
     name = getattr(answer, "__name__", "answer")
     case = case or f"{name}({', '.join(text(value) for value in given)})"
     try:

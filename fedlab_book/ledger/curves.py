@@ -95,7 +95,7 @@ def _panels(book: Book, cells: Sequence[Shown]) -> dict[str, Panel]:
 
 
 def _title(name: str, members: Sequence[Shown]) -> str:
-    """What was played, and where in the paper's table, without what was not."""
+    """Title: the place in the paper's table, without what was not run, and the run."""
     on = " / ".join(dict.fromkeys(map(_ran, members)))
     own = all(s.status == COMPARABLE for s in members)
     where = name if own else without_names(name)

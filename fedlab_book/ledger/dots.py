@@ -68,7 +68,7 @@ def _said(q: Quoted) -> str:
 
 
 def seed(value: float | None, unit: str) -> str:
-    """What one seed came to, with no digits that say nothing: 48.47, 67, 0.917."""
+    """Result of one seed, with no digits that say nothing: 48.47, 67, 0.917."""
     if value is None:
         return "none"
     return number(value, unit) if unit == "%" else f"{round(value, 3):g}"

@@ -84,7 +84,7 @@ def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
 
 
 def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
-    """What it would cost, and the longest run with the paper's data and network."""
+    """Cost of running it, and the longest run with the paper's data and network."""
     costs = dict.fromkeys(f"{q.cell.row} {q.cost}" for q in quotes if q.cost)
     said = f"It would cost: {'; '.join(costs)}." if costs else _UNTRIED
     longest = _longest(book, paper, quotes)
@@ -99,7 +99,7 @@ def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
 
 
 def _came_to(book: Book, quotes: Sequence[Quoted], scale: str) -> str:
-    """What the headline's cells came to at that scale, of those that have it."""
+    """Results of the headline's cells at that scale, of those that have it."""
     cells = [q.cell for q in quotes if scale in q.cell.settings]
     short = Table("", "", "", tuple(cells))
     done = [
@@ -171,7 +171,7 @@ def _made(book: Book, quotes: Sequence[Quoted]) -> Markup | str:
 
 
 def _missing(quotes: Iterable[Quoted]) -> Markup | str:
-    """What is not there yet: what it takes, and the commands."""
+    """Numbers not run yet: what each takes, and the commands."""
     rest = [q for q in quotes if not q.lines]
     if not rest:
         return ""

@@ -53,12 +53,12 @@ def page(paper: str) -> str:
 
 
 def place_of(cell: Cell) -> str:
-    """Where the paper has it, in short: Table 1."""
+    """Place in the paper, in short: Table 1."""
     return cell.where.split(";")[0].split(",")[0]
 
 
 def place(table: Table) -> str:
-    """Where the paper has it: Table 1."""
+    """Place in the paper: Table 1."""
     return place_of(table.cells[0]) or table.name
 
 

@@ -1,4 +1,4 @@
-"""Where a headline's numbers are off: what was checked for each, and what remains."""
+"""Numbers of a headline that are off: the checks of each, and what remains."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def _unit(unit: str) -> str:
 
 
 def _checks(c: Checked) -> list[str]:
-    """What was looked at, one after another."""
+    """Sentences on the checks, one after another."""
     said = [] if not c.nothing else ["Nothing was checked for this number."]
     if c.reported:
         said.append(f"Read off the same curves: {_listed(c.reported, c)}.")
@@ -80,7 +80,7 @@ def _searched(c: Checked) -> list[str]:
 
 
 def _rest(c: Checked) -> str:
-    """What nobody ran in another way, and whether anything tells the difference."""
+    """Choices run in one way only, and whether anything explains the difference."""
     names = "; ".join(f"{name} ({how})" for name, how in c.choices)
     open_ = f"Run in one way only: {names}." if names else ""
     told = " and ".join(o.words for o in c.told)

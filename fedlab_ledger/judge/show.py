@@ -240,5 +240,5 @@ def as_latex(table: Table, cells: list[Shown]) -> str:
 
 
 def _on(cells: Sequence[Shown]) -> list[str]:
-    """What the cells were run on, each once."""
+    """Runs behind the cells, as `ran_on` puts them, each once."""
     return list(dict.fromkeys(s.ran_on for s in cells if s.ran_on))

@@ -1,4 +1,4 @@
-"""What the ledger is made of: cells, claims, lines of results, verdicts."""
+"""Parts of the ledger: cells, claims, lines of results, verdicts."""
 
 from fedlab_ledger.model.cells import SCALES, Cell, Setting, Table
 from fedlab_ledger.model.claim import Claim

@@ -32,7 +32,7 @@ class AsNeeded(Found):
 
 
 def as_needed(store: Store, tables: Iterable[Table]) -> AsNeeded:
-    """What a store holds of these tables; nothing is read yet."""
+    """Lines of these tables in a store; nothing is read yet."""
     places: dict[str, set[Place]] = {}
     for table in tables:
         for cell in table.cells:

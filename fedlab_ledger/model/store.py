@@ -49,7 +49,7 @@ class Store:
     folder: Path
 
     def path(self, paper: str, table: str) -> Path:
-        """Where the lines of a table are."""
+        """Path of a table's lines."""
         return self.folder / f"{paper}-{table}.jsonl"
 
     def files(self) -> list[Path]:

@@ -109,7 +109,7 @@ class Turns:
         return None
 
     def found(self) -> Found:
-        """What is stored by now."""
+        """Lines stored by now."""
         return self.store.read(new=True, known=self.known)
 
     def _turn(self, job: Job) -> Turn:

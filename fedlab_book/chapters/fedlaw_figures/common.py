@@ -1,4 +1,4 @@
-"""What several sections need: late rounds, marks and axes."""
+"""Tools of several sections: late rounds, marks and axes."""
 
 from typing import Any
 

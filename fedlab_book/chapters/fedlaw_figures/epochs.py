@@ -111,7 +111,7 @@ def facts(learned: Learned) -> dict[str, Row]:
 
 
 def factors(learned: Learned, until: int) -> dict[str, Row]:
-    """What changes the learned factor and the step, each as the paper claims it."""
+    """Changes of the learned factor and of the step, each as the paper claims it."""
     few, many = min(learned), max(learned)
     mine, base = learned[few], learned[many]
     fewer = late(mine, "GWS", ALIKE, "gamma") - late(base, "GWS", ALIKE, "gamma")

@@ -47,7 +47,7 @@ def of_pairs(cosines: np.ndarray) -> float:
 
 
 def balanced(found: Comparison, arm: str) -> np.ndarray:
-    """What the balanced half holds of the weight, in percent: (seeds, rounds)."""
+    """Weight of the balanced half, in percent: (seeds, rounds)."""
     held = found.curves(arm, what="shares")
     return 100 * held[..., : held.shape[-1] // 2].sum(axis=-1)
 
@@ -126,7 +126,7 @@ def weights(found: Comparison) -> Picture:
 
 
 def weight_facts(found: Comparison) -> dict[str, Row]:
-    """What the balanced get beyond their data, and whether any arm gains by it."""
+    """Weight of the balanced beyond their data, and whether any arm gains by it."""
     by_size = balanced(found, "FedAvg")
     rows = {}
     for arm in ("Attentive", "FedLAW"):

@@ -199,7 +199,7 @@ def facts(bent: Models) -> dict[str, Row]:
 
 
 def numbers(bent: Models) -> Numbers:
-    """What was measured of each model, mean of the seeds."""
+    """Measures of each model, mean of the seeds."""
     rows = []
     for name in NAMES:
         mean = partial(_mean, bent, name)

@@ -21,12 +21,12 @@ Courses = Mapping[str, Mapping[str, np.ndarray]]  # by row and arm: (seeds, roun
 
 
 def seen(record: Book) -> Courses:
-    """What the ledger's runs saw in every round."""
+    """Measures of the ledger's runs in every round."""
     return courses(record, "fedlaw/figure10", list(THREE), [PLAIN, LEARNED])
 
 
 def ended(record: Book) -> dict[str, np.ndarray]:
-    """What they saw last, by row: (seeds, 2), of those that both have."""
+    """Their last measures, by row: (seeds, 2), of the seeds that both have."""
     return sweep(record, "fedlaw/figure10", {PLAIN: PLAIN, LEARNED: LEARNED})
 
 

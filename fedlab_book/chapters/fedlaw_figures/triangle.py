@@ -66,7 +66,7 @@ def mixtures(now: Round) -> dict:
 
 
 def corner(shares: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """Where three shares lie in the triangle: client 0 left, 1 right, 2 on top."""
+    """Point of three shares in the triangle: client 0 left, 1 right, 2 on top."""
     return shares[1] + shares[2] / 2, shares[2] * 3**0.5 / 2
 
 

@@ -1,4 +1,4 @@
-"""What a factor leaves, taken apart: a shorter network, or one that is less sure."""
+"""Two effects of a factor, apart: a shorter network, and one that is less sure."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,7 +35,7 @@ _NOTE = "Over FedAvg, unless it says minus."
 
 
 def right(found: Comparison) -> str:
-    """Which guess the runs bear out: what gains alone, where clients are alike."""
+    """The guess that the runs bear out: what gains alone, where clients are alike."""
     short, sure_, neither = GUESSES
     if side(found.gain(SURE, where="alike")) == 1:
         return sure_
@@ -177,6 +177,6 @@ def _line(ax: Any, values: np.ndarray, arm: str) -> None:
 
 
 def _ends(found: Comparison, what: str, digits: str) -> str:
-    """What each network has in the last round, on average."""
+    """Average of each network in the last round, in words."""
     last = {arm: found.curves(arm, "alike", what)[:, -1].mean() for arm in _STAY}
     return ", ".join(f"{arm} {value:{digits}}" for arm, value in last.items())

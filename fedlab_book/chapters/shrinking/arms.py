@@ -1,4 +1,4 @@
-"""What chapter 4 does to a method, or to a federation, to ask a question of it."""
+"""Changes that chapter 4 makes to a method, or to a federation, to question it."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Who is ahead of FedAvg, round by round, and whether that can be told from nothing."""
+"""Gains over FedAvg, round by round, and whether they can be told from nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ GUESSES = {  # of what shrinking does among the alike, and what is told to each
 
 
 def right(found: Comparison) -> str:
-    """Which guess the runs bear out."""
+    """The guess that the runs bear out."""
     lower, higher, same = GUESSES
     return (same, higher, lower)[side(found.gain(FIXED, where="alike"))]
 
@@ -101,7 +101,7 @@ def helps_and_hurts(found: Comparison, paper: Mapping[str, Printed]) -> Facts:
 
 
 def level(found: Comparison, places: Sequence[str] = PLACES) -> str:
-    """What FedAvg itself reaches in each place, in words."""
+    """Accuracy of FedAvg itself in each place, in words."""
     each = (f"{found.scores('FedAvg', w).mean():.1f} % ({w})" for w in places)
     return f"FedAvg itself: {', '.join(each)}."
 

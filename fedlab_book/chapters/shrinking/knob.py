@@ -28,7 +28,7 @@ GAMMAS = [round(0.6 + 0.05 * i, 2) for i in range(13)]  # 0.6 to 1.2
 
 @dataclass(frozen=True, eq=False)
 class Turned:
-    """What the factor does at once: to one image, to the proxy loss, to the way."""
+    """Effects of the factor at once: on one image, the proxy loss, and the way."""
 
     classes: list[str]
     image: np.ndarray  # as it is shown
@@ -122,7 +122,7 @@ def sixth_round(
 
 
 def arrived(world: World, method: Method, number: int, seed: int) -> dict[str, Any]:
-    """What a server has in that round: its own model, the clients', and their shares.
+    """A server's models in that round: its own, the clients', and their shares.
 
     The shares are those by size, whatever the method makes of them.
     """

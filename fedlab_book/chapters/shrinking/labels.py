@@ -1,4 +1,4 @@
-"""What a learned factor's labels buy, beside what needs none, and a clinic more."""
+"""Gain from a learned factor's labels, beside no labels, and a clinic more."""
 
 from collections.abc import Sequence
 from dataclasses import replace

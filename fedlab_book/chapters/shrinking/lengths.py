@@ -49,7 +49,7 @@ def rests(runs: Comparison, arm: str) -> float:
 
 @styled
 def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure, str]:
-    """What alike clients add to a length, beside what a factor takes away.
+    """Length that alike clients add, beside the length that a factor takes away.
 
     Of five epochs and of one; and where the runs with that factor, if any, ended.
     """
@@ -95,7 +95,7 @@ def by_round(found: Comparison, quick: Comparison, gamma: float) -> tuple[Figure
 
 
 def _rest(runs: Comparison, gamma: float) -> str:
-    """What the curve foretells of a network under that factor."""
+    """Length at which the curve lets a network under that factor rest, in words."""
     at = foretold(runs, gamma)
     if np.isfinite(at):
         return f"at {at:.1f}"

@@ -61,7 +61,7 @@ def reach(rate: float, steps: int, halve: int) -> float:
 
 
 def least_share(far: float) -> float:
-    """What a wrong half has left, in percent, once all its log-shares fell so `far`.
+    """Share left to a wrong half, in percent, once all its log-shares fell so `far`.
 
     The others' rose by as much.
     """

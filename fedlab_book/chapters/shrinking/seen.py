@@ -1,4 +1,4 @@
-"""What is seen of every round: its step, its shrinking, and a temperature."""
+"""Measures of every round: its step, its shrinking, and a temperature."""
 
 import numpy as np
 import torch

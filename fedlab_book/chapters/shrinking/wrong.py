@@ -124,7 +124,7 @@ def stopped_short(found: Comparison, wrong: Sequence[np.ndarray], full: float) -
 
 
 def fell(found: Comparison, wrong: Sequence[np.ndarray]) -> str:
-    """Which guess the long search bears out."""
+    """The guess that the long search bears out."""
     false, share = np.array(wrong), held(found)[LONG]
     only, both, nobody = GUESSES
     if _kept(share, false).mean() >= _LEFT:
@@ -133,7 +133,7 @@ def fell(found: Comparison, wrong: Sequence[np.ndarray]) -> str:
 
 
 def _kept(share: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """What the wrong half holds together, seed by seed."""
+    """Share of the wrong half together, seed by seed."""
     return np.where(false, share, 0).sum(axis=1)
 
 
