@@ -224,7 +224,7 @@ def _method(args: argparse.Namespace) -> Method:
 
 
 def _target(args: argparse.Namespace) -> Path | None:
-    """Where a result goes, tried before any work is done."""
+    """The file for the result, tried before any work is done."""
     return None if args.out is None else writable(args.out, "--out", args.force)
 
 

@@ -95,7 +95,7 @@ def nest(prefix: str, tree: Tree) -> Tree:
 
 
 def subtree(tree: Tree, prefix: str) -> Tree:
-    """What `nest` put under that prefix, by its own names."""
+    """The tree that `nest` put under that prefix, by its own names."""
     inside = {n: x for n, x in tree.items() if n.startswith(f"{prefix}.")}
     return {n.removeprefix(f"{prefix}."): x for n, x in inside.items()}
 

@@ -276,7 +276,7 @@ def splits(clients: int) -> dict[str, dict[str, Any]]:
 
 
 def _division(split: tuple[str, int, float, int]) -> dict[str, Any]:
-    """Whose each letter is ("-": nobody's), labels that are wrong, and coalitions."""
+    """The owner of each letter ("-": nobody), wrong labels, and coalitions."""
     s, owner = divided(*split), np.full(TRAIN, "-")
     for k, held in enumerate(s.train.indices):
         owner[held] = str(k)

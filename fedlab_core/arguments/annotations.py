@@ -1,4 +1,4 @@
-"""What an argument may be, as a reader of a signature sees it: `lr: Positive`."""
+"""Marks in a signature that limit what an argument may be: `lr: Positive`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,11 +44,11 @@ class Within:
         return " and ".join([first] * bounded[0] + [last] * bounded[1])
 
     def said(self, what: str) -> str:
-        """What is allowed, of what it is a mark on."""
+        """The allowed values in words; `what` names the unmarked type."""
         return f"{what.replace('a finite number', 'a number')} {self}"
 
     def fault(self, value: float, sizes: Sizes) -> str | None:
-        """What is wrong with a number; None if nothing is."""
+        """The fault of a number, in words; None if there is none."""
         low = value > self.low if self.above else value >= self.low
         high = value < self.high if self.below else value <= self.high
         if low and high:
@@ -78,11 +78,11 @@ class Axes:
         return f"{shape} with {kind} {self.within}".rstrip()
 
     def said(self, what: str) -> str:
-        """What is allowed, of what it is a mark on."""
+        """The allowed values in words; `what` names the unmarked type."""
         return f"{'an array' if ' or ' in what else what} {self}"
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with it; None if nothing is."""
+        """The fault of an array, in words; None if there is none."""
         if isinstance(value, Mapping):
             faults = ((n, self.fault(v, sizes)) for n, v in value.items())
             return next((f"{fault} for {n}" for n, fault in faults if fault), None)
@@ -132,11 +132,11 @@ class OnDevice:
     """The CPU, or a CUDA device that is there."""
 
     def said(self, what: str) -> str:
-        """What is allowed, of what it is a mark on."""
+        """The allowed values in words; `what` names the unmarked type."""
         return "cpu or cuda"
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a device; None if nothing is."""
+        """The fault of a device, in words; None if there is none."""
         try:
             device = torch.device(value)
         except (RuntimeError, ValueError):

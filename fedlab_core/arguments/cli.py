@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def option(hint: Any) -> Callable[[str], Any]:
-    """What reads a number of this kind from the command line."""
+    """A reader of such numbers from the command line."""
     kind, read = kind_of(hint), get_args(hint)[0]
 
     def number(text: str) -> Any:
@@ -63,7 +63,7 @@ def silence() -> None:
 
 
 def set_by(pairs: Sequence[str]) -> dict[str, bool | int | float | str]:
-    """What "NAME=VALUE" after --set means, one after another."""
+    """Options by name, from every "NAME=VALUE" after --set."""
     options: dict[str, bool | int | float | str] = {}
     for pair in pairs:
         name, _, value = pair.partition("=")
@@ -74,7 +74,7 @@ def set_by(pairs: Sequence[str]) -> dict[str, bool | int | float | str]:
 
 
 def _value(text: str) -> bool | int | float | str:
-    """What a reader means by a word: a truth, a number, or the word."""
+    """Turn a word into a number or a truth value, or leave it a word."""
     true, false = ("true", "yes", "on"), ("false", "no", "off")
     for read in (int, float):
         try:

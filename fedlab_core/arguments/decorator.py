@@ -58,7 +58,7 @@ def bare(record: type[Record], *values: Any) -> Record:
 
 
 class _Takes:
-    """Which arguments a signature has, and which of them it must be given."""
+    """The arguments of a signature, and those of them that a call must give."""
 
     def __init__(self, signature: inspect.Signature):
         self.signature, asked = signature, signature.parameters.values()
@@ -71,7 +71,7 @@ class _Takes:
         self.any_name = any(p.kind is loose[1] for p in asked)
 
     def fault(self, args: tuple, options: dict) -> str:
-        """What Python would say of such a call; nothing if it can be made."""
+        """Python's error message for such a call; empty if it can be made."""
         placed = frozenset(self.places[: len(args)])
         sound = len(args) <= len(self.places) and placed.isdisjoint(options)
         sound = sound and self.must <= placed | options.keys()

@@ -26,14 +26,14 @@ def _no(detail: str | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a hint allows, in words, and how a value is fitted to it."""
+    """The meaning of a hint: its words, and a function that fits a value to it."""
 
     words: str
     fit: Callable[[Any, Sizes], Any]
 
 
 def kind_of(hint: Any) -> Kind:
-    """What a hint allows."""
+    """The kind of value that a hint allows."""
     origin: Any = get_origin(hint)
     args: tuple[Any, ...] = get_args(hint)
     if hint in _PLAIN:

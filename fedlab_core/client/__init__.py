@@ -1,4 +1,4 @@
-"""What a client does in a round, written for one client.
+"""The work of a round, written for one client.
 
 `training` has the numbers of SGD, `rule` what it minimises, remembers and sends (and
 how a rule is written), `exchange` what it reports besides its model, `augment` what it

@@ -57,6 +57,6 @@ class CropFlip:
 
 
 def _centres(size: int, like: Tensor) -> Tensor:
-    """Where the pixels of a row are, from -1 to 1."""
+    """Positions of a row's pixel centres, from -1 to 1."""
     at = torch.arange(1, 2 * size, 2, device=like.device, dtype=like.dtype)
     return at / size - 1

@@ -1,4 +1,4 @@
-"""What clients report besides their models: means over samples, shared with others."""
+"""Reports that clients send besides models: means over samples, shared with others."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,7 +17,7 @@ class Quantity(Protocol):
 
 
 class Share(Protocol):
-    """What each of `ids` is sent, rows, from the means known of `who`, rows."""
+    """Turn the means of clients `who` into a row to send to each of `ids`."""
 
     def __call__(self, known: Tree, who: list[int], ids: list[int]) -> Tree: ...
 

@@ -1,4 +1,4 @@
-"""What a client minimises, remembers and sends: a rule, written for one client.
+"""A rule says what one client minimises, remembers and sends.
 
 Hooks make a `Rule`; they see one client's tensors and no client axis. What holds for
 all of them, because the engine runs them for many clients at once (`torch.vmap`):
@@ -50,7 +50,7 @@ class Batch:
 @checked_when_passed
 @dataclass(frozen=True)
 class ClientInput:
-    """What a client begins a round with, besides its data; or a cohort, row by row."""
+    """The input of a client's round, besides its data; for a cohort, a row a client."""
 
     start: Tree  # parameters and buffers
     state: Tree = field(default_factory=dict)  # what it kept for itself, by name
@@ -63,7 +63,7 @@ class ClientInput:
 
 
 class Loss(Protocol):
-    """What a client minimises: a number, and perhaps what changes in its state."""
+    """The number that a client minimises, and perhaps a change of its state."""
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
@@ -71,13 +71,13 @@ class Loss(Protocol):
 
 
 class Gradient(Protocol):
-    """What a client makes of a step's gradient before it follows it."""
+    """Change a step's gradient before the client follows it."""
 
     def __call__(self, grads: Tree, params: Tree, given: ClientInput) -> Tree: ...
 
 
 class Push(Protocol):
-    """What is added to a step's direction after momentum and weight decay."""
+    """A term added to a step's direction after momentum and weight decay."""
 
     def __call__(self, params: Tree, given: ClientInput) -> Tree: ...
 

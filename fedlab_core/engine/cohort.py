@@ -33,7 +33,7 @@ Precision = Literal["float32", "tf32", "bf16"]
 @checked
 @dataclass(frozen=True)
 class Trained:
-    """What a cohort's training gave, in the cohort's order, with a client axis."""
+    """The result of a cohort's training, in the cohort's order, with a client axis."""
 
     states: Tree  # parameters and buffers
     loss: Tensor  # mean of the loss over the round's steps, one a client
@@ -53,7 +53,7 @@ class Trained:
 def begin_states(
     model: nn.Module, training: Training, rule: Rule, given: ClientInput
 ) -> Tree:
-    """What clients keep before they first take part, row by row."""
+    """The state of clients before they first take part, a row a client."""
     return first_states(shared(model), training, rule, given)
 
 

@@ -86,7 +86,7 @@ def _by_sample(x: Tensor, w: Tensor, stride: Pair, padding: Pair) -> Tensor:
 
 
 class _Columns(Function):
-    """What a kernel sees at each place: a column, for each client and sample."""
+    """Patches under a kernel as columns, for each client and sample."""
 
     @staticmethod
     def forward(x: Tensor, kernel: Pair, stride: Pair, padding: Pair) -> Tensor:

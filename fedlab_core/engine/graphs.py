@@ -46,7 +46,7 @@ class Captured:
         for turn in missing:
             self.stage.tables["t"].zero_()
             self.replays[turn] = self.capture(partial(self.stage.step, *turn))
-        if missing:  # what was captured has also run
+        if missing:  # capturing a step also runs it
             self.stage.load(plan, given, self._hold)
         for turn in turns:
             self.replays[turn]()
@@ -55,7 +55,7 @@ class Captured:
 
     @property
     def nbytes(self) -> int:
-        """What it holds from round to round."""
+        """Bytes that it holds from round to round."""
         trees = (*self.stage.trees.values(), self.stage.tables)
         return sum(v.nbytes for tree in trees for v in tree.values())
 
@@ -73,7 +73,7 @@ class Captured:
             stage.tables = {n: table.to(device) for n, table in tables.items()}
             return
         for n, tree in trees.items():
-            if n + FLAT not in trees:  # whose pieces are copied with it
+            if n + FLAT not in trees:  # a flat tree brings its pieces
                 for k, v in tree.items():
                     stage.trees[n][k].copy_(v)
         for n, table in tables.items():
@@ -116,12 +116,12 @@ class CudaGraphs:
 
 @cache
 def _aside() -> torch.cuda.Stream:
-    """Where all captures are made: libraries keep memory for every stream they see."""
+    """One stream for all captures: libraries keep memory for every stream they see."""
     return torch.cuda.Stream()
 
 
 def captured(task: Task, plan: Plan, given: ClientInput, kept: dict) -> Captured:
-    """What trains such a cohort: left by an earlier round, or new."""
+    """Graphs that train such a cohort: an earlier round's, or new ones."""
     longest = 1 << (len(plan.at) - 1).bit_length() if len(plan.at) else 0
     trees = (given.start, given.state, given.broadcast)
     form = [(n, v.shape, v.dtype) for tree in trees for n, v in tree.items()]

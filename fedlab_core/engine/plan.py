@@ -1,4 +1,4 @@
-"""What each client does in each step of a round, drawn from the clients' keys alone.
+"""The plan of each client's steps in a round, drawn from the clients' keys alone.
 
 Everything is computed for the whole cohort at once. Where clients come in order of
 their number of steps, most first, step t is for the first few of them.
@@ -160,7 +160,7 @@ def _shuffled(
     size: int,
     device: torch.device | str,
 ) -> Tensor:
-    """Which samples each step has, padded to `size`; nothing waits for the device.
+    """The samples of each step, padded to `size`; nothing waits for the device.
 
     An epoch of a client is a stretch of one long list; one sort, by numbers drawn from
     the epoch's key, shuffles every stretch within itself.

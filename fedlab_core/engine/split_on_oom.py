@@ -34,7 +34,7 @@ def in_parts(
             if not is_out_of_memory(error):
                 raise
         kept.clear()
-        gc.collect()  # what failed may hold itself in a circle
+        gc.collect()  # the failed try may hold itself in a circle
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         results += _halves(play, part)

@@ -1,4 +1,4 @@
-"""What both engines share: a step of SGD, and what a client keeps and sends."""
+"""A step of SGD, and a client's state and upload, as both engines use them."""
 
 # pyright: reportPrivateImportUsage=false
 # torch._foreach_* work on many tensors in one call; torch.optim is built on them.
@@ -23,7 +23,7 @@ _EPSILON = 1e-8  # of RMSProp, as in PyTorch
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a cohort trains: its network, the samples that all clients have, and how."""
+    """A cohort's task: the network, all clients' samples, and how to train."""
 
     network: Network
     x: Tensor
@@ -35,7 +35,7 @@ class Task:
 def first_states(
     network: Network, training: Training, rule: Rule, given: ClientInput
 ) -> Tree:
-    """What clients keep before they first take part, row by row."""
+    """The state of clients before they first take part, a row a client."""
     params, buffers = network.split(given.start)
     state: Tree = {}
     if rule.begin:
@@ -173,7 +173,7 @@ def taken(x: Tensor, at: Tensor) -> Tensor:
 
 
 def drawn(training: Training, marks: Tensor, size: int) -> Tree:
-    """What augmentation draws for all steps at once, if it can be asked before."""
+    """Augmentation's draws for all steps at once, if it can draw ahead."""
     draw = getattr(training.augment, "drawn", None)
     return {"drawn": draw(marks, size)} if draw else {}
 
@@ -191,7 +191,7 @@ def augmented(
 def corrected(
     task: Task, grads: Tree, params: Tree, given: ClientInput, clients: bool
 ) -> Tree:
-    """What the rule's `gradient` and clipping make of a gradient."""
+    """The gradient after the rule's `gradient` and clipping."""
     hook, most = task.rule.gradient, task.training.clip
     if hook:
         changed = (over_clients(hook) if clients else hook)(grads, params, given)
@@ -201,7 +201,7 @@ def corrected(
 
 
 def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree | None:
-    """What the rule adds to a step after momentum."""
+    """The term that the rule adds to a step after momentum; None if it has none."""
     if not rule.push:
         return None
     push = (over_clients(rule.push) if clients else rule.push)(params, given)
@@ -237,7 +237,7 @@ def finished(
 
 
 def called(hook: Callable) -> str:
-    """What a hook is called."""
+    """The name of a hook."""
     return getattr(hook, "__name__", type(hook).__name__)
 
 

@@ -62,7 +62,7 @@ def with_proxy(name: str) -> Callable[[Tree, ServerView], ServerState]:
 
 
 def server_key(now: Gathered) -> tuple[int, int, int]:
-    """What the server draws from in this round."""
+    """The key of the server's random draws in this round."""
     seed, t, group = now.key
     return seed, t, SERVER + group
 
@@ -158,7 +158,7 @@ class Fit:
         return self.lr or RATES[self.optimiser]
 
     def make(self, w: Tensor, velocity: Tensor | None) -> Adam | Sgd:
-        """What moves this tensor, SGD with the velocity that it had."""
+        """An optimiser for this tensor; SGD goes on with the velocity given."""
         if self.optimiser == "adam":
             return Adam(w, self.betas)
         return Sgd(w, self.momentum, self.weight_decay, velocity)

@@ -98,7 +98,7 @@ class Checkpoint:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """What tells runs apart that a file can know."""
+    """Names of runs, by which a file can tell them apart."""
     return [f"{run.method.name}, seed {run.seed}, {run.rounds} rounds" for run in runs]
 
 
@@ -133,7 +133,7 @@ def _packed(value: Any, tensors: Tree) -> Any:
 
 
 def _unpacked(value: Any, tensor: Callable[[str], Tensor]) -> Any:
-    """What `_packed` was given."""
+    """Undo `_packed`."""
     if isinstance(value, list):
         return [_unpacked(v, tensor) for v in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What clients keep from round to round, of those that have taken part and no more."""
+"""State kept from round to round, only for clients that have taken part."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Who is averaged with whom: the fourth choice of a method.
+"""Groups of clients that are averaged together: the fourth choice of a method.
 
 A client is in one group at a time: soft clusters, in which it counts for several, do
 not fit in here.
@@ -22,7 +22,7 @@ Losses = Callable[[], Tensor]  # (participants, groups): each group's model on e
 @checked
 @dataclass(frozen=True)
 class Regrouping:
-    """What may change who belongs to which group, after a round's training."""
+    """Facts for moving clients between groups after a round's training."""
 
     group_of: GroupOf
     ids: list[int]  # the clients that took part
@@ -36,7 +36,7 @@ class Regrouping:
 @checked
 @dataclass(frozen=True)
 class Groups:
-    """Who is averaged with whom: a group for every client, which may change.
+    """A group for every client, which may change: its members are averaged together.
 
     `begin` gives the first groups. `pick` moves participants before they train, from
     the losses of all groups' models on their data. `regroup` moves clients after

@@ -30,7 +30,7 @@ COMMON = ("share", "clients", "round", "lr_sum")
 @checked
 @dataclass(frozen=True)
 class Personal:
-    """What a client keeps for itself, and is judged by.
+    """A model that a client keeps for itself and is judged by.
 
     `adapt` is how it trains a copy of the group's model before that is judged;
     `own_model` is the rule of a model of the client's own, which trains in every round

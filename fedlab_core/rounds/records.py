@@ -100,7 +100,7 @@ class Run:
 @checked
 @dataclass(frozen=True)
 class Round:
-    """What an observer may look at."""
+    """One round, as an observer sees it."""
 
     world: World
     number: int
@@ -120,7 +120,7 @@ class Round:
 
 @dataclass
 class RunState:
-    """What the next round of a run needs of those before it.
+    """The state of a run between rounds: all that the next round needs.
 
     All else is made anew from the run, so that this is what a checkpoint writes. A
     round makes a new one and leaves the old as it is.
@@ -155,7 +155,7 @@ def draw_participants(
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What a run wants trained: clients, what they are given, and how."""
+    """A run's order for training: the clients, their input, and how to train."""
 
     cohort: list[Client]
     given: ClientInput

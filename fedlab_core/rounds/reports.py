@@ -1,4 +1,4 @@
-"""What clients report besides their models, and what others are told of it."""
+"""Clients' reports besides their models, and the share that others get of them."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ _NOISE = 5  # what a client's key is for, beside the engine's
 def reported(
     world: World, exchange: Exchange, cohort: list[Client], states: Tree
 ) -> Tree:
-    """What clients report of these models: means, and the noise they add to them."""
+    """Clients' reports on these models: means, with the noise they add."""
     told = client_means(
         world.model, states, world.x, world.y, cohort, exchange.of, exchange.batch
     )
@@ -53,7 +53,7 @@ class Reports:
     def open(
         self, ids: list[int], cohort: list[Client], start: Tree, group_of: list[int]
     ) -> tuple[Tree, Tree]:
-        """What is shared with the participants, and what they answered for it."""
+        """The shares sent to the participants, and the answers they gave before."""
         exchange = self.exchange
         if exchange.when == "before":
             answers = reported(self.world, exchange, cohort, start)
@@ -75,7 +75,7 @@ class Reports:
         return stack([rows[k] for k in ids]), answers
 
     def close(self, ids: list[int], cohort: list[Client], states: Tree) -> Tree:
-        """What the participants report of their trained models, kept for others."""
+        """The participants' reports on their trained models, kept for others."""
         if self.exchange.when != "after":
             return {}
         told = reported(self.world, self.exchange, cohort, states)

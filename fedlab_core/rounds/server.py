@@ -1,4 +1,4 @@
-"""What becomes of the weighted models: the third choice of a method.
+"""The server, which makes a new model of the weighted ones: a method's third choice.
 
 A server sees the members' models and uploads, and of the rest of the world a
 `ServerView`: never a client's data.
@@ -21,7 +21,7 @@ from fedlab_core.tree import Tree
 @checked
 @dataclass(frozen=True, eq=False)
 class ServerView:
-    """What a server knows besides what clients send."""
+    """A server's knowledge besides what clients send."""
 
     model: nn.Module  # the network, to try models out
     parameters: tuple[str, ...]  # names of what is trained; the rest are statistics
@@ -55,7 +55,7 @@ class ServerView:
 @checked
 @dataclass(frozen=True)
 class ServerState:
-    """What a server goes on with: a group's model, and what else it needs."""
+    """The state a server goes on with: a group's model, and whatever else it needs."""
 
     model: Tree  # the model that is judged
     memory: Tree = field(default_factory=dict)  # what the server remembers
@@ -67,14 +67,14 @@ class ServerState:
 
     @property
     def begin(self) -> Tree:
-        """What clients begin the next round from."""
+        """The model that clients begin the next round from."""
         return self.model if self.start is None else self.start
 
 
 @checked
 @dataclass(frozen=True)
 class Gathered:
-    """What a server has in hand when a group's round is over."""
+    """Everything a server has in hand when a group's round is over."""
 
     before: ServerState
     models: Tree  # the members', with a client axis
@@ -99,7 +99,7 @@ def from_the_model(model: Tree, view: ServerView) -> ServerState:
 @checked
 @dataclass(frozen=True)
 class Server:
-    """What the server makes of the members' models.
+    """A server: it makes a new model of the members' models.
 
     `step` turns what was gathered into the next state; `begin` makes the first one, of
     a group's first model.

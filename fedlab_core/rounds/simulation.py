@@ -62,7 +62,7 @@ class Simulation:
 
     @property
     def history(self) -> History:
-        """What has come of the run."""
+        """The history of the run so far."""
         s, run = self.state, self.run
         clients = None if s.clients is None else s.clients.numpy()
         own = {"clients": clients, "diverged_at": s.diverged_at}
@@ -173,7 +173,7 @@ class Simulation:
     def _given(
         self, t: int, ids: list[int], cohort: list[Client], reports: Reports | None
     ) -> tuple[ClientInput, Tree]:
-        """What the participants begin with, and what they answered before training."""
+        """The participants' input, and their answers before training."""
         w, method, now = self.world, self.method, self.now
         start = self._rows(ids, [server.begin for server in now.servers])
         broadcast = self._rows(ids, [server.broadcast for server in now.servers])
@@ -201,7 +201,7 @@ class Simulation:
         return take(stack(trees), [self.now.group_of[k] for k in ids])
 
     def _common(self, t: int, ids: list[int], cohort: list[Client]) -> Tree:
-        """What every client can be told, of that what its rule needs."""
+        """Facts that every client may be told, as far as the rule needs them."""
         w, sizes, needs = self.world, self.world.counts.sum(1), self.method.rule.needs
         told = {
             "share": (sizes / sizes.sum())[ids],

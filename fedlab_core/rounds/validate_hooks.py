@@ -1,4 +1,4 @@
-"""What the hooks of a method give back, held to what they promise."""
+"""Checks that the hooks of a method give back what they promise."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

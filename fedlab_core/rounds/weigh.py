@@ -15,7 +15,7 @@ from fedlab_core.arguments import Axes, Within, checked
 @checked
 @dataclass(frozen=True)
 class Members:
-    """What the server knows of the clients whose models it is about to average."""
+    """The server's knowledge of the clients whose models it is about to average."""
 
     counts: Annotated[Tensor, Axes("members classes", "number", Within(0))]  # held
     ids: Annotated[Tensor, Axes("members", "whole", Within(0))]

@@ -25,7 +25,7 @@ Held = Annotated[np.ndarray, Axes("_", "whole")]
 @checked
 @dataclass(frozen=True, eq=False)
 class World:
-    """What a method is played in; `world` makes one."""
+    """The data, clients and model that a method runs on; `world` makes one."""
 
     model: nn.Module
     make: Callable[[], nn.Module]
@@ -67,7 +67,7 @@ class World:
 
     @cached_property
     def view(self) -> ServerView:
-        """What a server may know of it."""
+        """The part of it that a server may know."""
         empty = torch.zeros_like(self.x[:1])
         return ServerView(
             model=self.model,
@@ -129,7 +129,7 @@ def world(
     """
     counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
     x, y, x_test, y_test = _tensors(data, str(device))
-    with torch.random.fork_rng(devices=[]):  # what it draws is not used
+    with torch.random.fork_rng(devices=[]):  # its draws are not used
         model = made_by(make).to(device).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known, rest = None, _nobodys(len(data.y_test), tests or ())
