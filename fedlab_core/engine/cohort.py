@@ -103,10 +103,7 @@ def train(
     if not given.state:
         state = first_states(task.network, training, rule, given)
         given = ClientInput(given.start, state, given.broadcast)
-    rank = list(range(len(cohort)))
-    if engine == "stacked":
-        counts = count_steps(cohort, training).tolist()
-        rank.sort(key=lambda k: (-counts[k], cohort[k].key))
+    rank = _ranked(cohort, training) if engine == "stacked" else [*range(len(cohort))]
 
     def play(rows: list[int]) -> Trained:
         plan = make_plan([cohort[k] for k in rows], training, x.device)
@@ -136,6 +133,12 @@ def train(
     if rank == sorted(rank):
         return whole
     return whole.of(torch.tensor(rank).argsort())
+
+
+def _ranked(cohort: Sequence[Client], training: Training) -> list[int]:
+    """Rows of the cohort, those with most steps first."""
+    counts = count_steps(cohort, training).tolist()
+    return sorted(range(len(cohort)), key=lambda k: (-counts[k], cohort[k].key))
 
 
 def _network(model: nn.Module, bf16: bool, kept: dict) -> Network:
