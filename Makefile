@@ -17,7 +17,7 @@ BEGUN := $(shell date +%s)
 ONE := OMP_NUM_THREADS=1
 PYTEST := $(ONE) $(BIN)/python -m pytest -q -n auto --maxprocesses 4
 core_TESTS := $(addprefix tests/,analysis client data engine methods metrics models \
-	partition reference rounds) $(addprefix tests/test_,architecture.py keys.py \
+	partition reference rounds) $(addprefix tests/test_,architecture.py citations.py keys.py \
 	main.py process.py reading.py streams.py surface.py surface_line.py tree.py)
 ledger_TESTS := tests/ledger tests/papers tests/test_agreement.py
 book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
