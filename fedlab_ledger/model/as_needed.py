@@ -3,7 +3,7 @@
 A page that shows one paper reads, and so depends on, the files of that paper alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fedlab_ledger.model.cells import Table
@@ -14,24 +14,33 @@ Place = tuple[str, str]  # paper and table
 
 
 @dataclass(frozen=True)
-class AsNeeded(Found):
-    """The lines of a store, of the tables that are declared to have them."""
+class AsNeeded(Mapping[str, dict[int, Line]]):
+    """The lines of a store, by key and seed, of the tables declared to have them."""
 
-    store: Store = field(kw_only=True)
-    places: dict[str, list[Place]] = field(kw_only=True)  # by key, in the files' order
-    _read: dict[Place, Found] = field(default_factory=dict, kw_only=True)
+    store: Store
+    places: dict[str, list[Place]]  # by key, in the files' order
+    _read: dict[Place, Found] = field(default_factory=dict)
 
-    def of(self, key: str) -> dict[int, Line]:
-        """The lines of a key, by seed; of two the one in the first file."""
+    def __getitem__(self, key: str) -> dict[int, Line]:
         lines: dict[int, Line] = {}
-        for place in self.places.get(key, ()):
+        for place in self.places[key]:
             if place not in self._read:
                 self._read[place] = found_in([self.store.lines(*place)])
-            lines = self._read[place].of(key) | lines
-        return dict(sorted(lines.items()))
+            lines = (
+                self._read[place].of(key) | lines
+            )  # of two the one in the first file
+        if not lines:
+            raise KeyError(key)
+        return lines
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self.places if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-def as_needed(store: Store, tables: Iterable[Table]) -> AsNeeded:
+def as_needed(store: Store, tables: Iterable[Table]) -> Found:
     """Lines of these tables in a store; nothing is read yet."""
     places: dict[str, set[Place]] = {}
     for table in tables:
@@ -39,4 +48,4 @@ def as_needed(store: Store, tables: Iterable[Table]) -> AsNeeded:
             for scale in cell.settings:
                 places.setdefault(cell.key(scale), set()).add((table.paper, table.name))
     ordered = {k: sorted(at, key=lambda p: store.path(*p)) for k, at in places.items()}
-    return AsNeeded(store=store, places=ordered)
+    return Found(AsNeeded(store, ordered))

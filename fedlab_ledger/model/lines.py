@@ -6,7 +6,7 @@ A line that is read can be written again: no NaN, no infinity, only Unicode.
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +102,7 @@ class Found:
     Of several lines with one key and seed, the first is kept.
     """
 
-    lines: dict[str, dict[int, Line]] = field(default_factory=dict)
+    lines: Mapping[str, dict[int, Line]] = field(default_factory=dict)
     duplicates: int = 0
     conflicts: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)  # notes on lines not understood

@@ -28,6 +28,8 @@ def test_the_projects_ledger_is_the_same_read_at_once_or_as_needed():
     assert {key: needed.of(key) for key in whole.lines} == {
         key: whole.of(key) for key in whole.lines
     }
+    assert set(needed.lines) == set(whole.lines)
+    assert len(needed.lines) == len(whole.lines)
 
 
 def test_only_the_files_of_what_is_asked_for_are_read(tmp_path, monkeypatch):

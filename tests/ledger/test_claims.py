@@ -83,10 +83,9 @@ def test_two_forms_of_a_method_are_alike_only_where_it_does_something():
     forms = [50.1, 50.3, 49.8], [50, 50, 50]
 
     def judged_beside(values: list) -> Judged:
-        lines = found(c, *forms)
         only = replace(c, cell=c.without, without=None)
-        lines.lines.update(found(only, values, forms[1]).lines)
-        (row,) = judged([c], lines)
+        lines = {**found(c, *forms).lines, **found(only, values, forms[1]).lines}
+        (row,) = judged([c], Found(lines))
         return row
 
     helped, hurt = judged_beside([45, 44, 46]), judged_beside([55, 54, 56])
@@ -119,17 +118,19 @@ def test_only_common_seeds_count():
     assert row.verdict.n == 2 and row.verdict.mean == 2
     (row,) = judged([replace(c, seeds=(1, 2))], found(c, [50, 51, 52, 99], [48, 49]))
     assert row.verdict.n == 1 and row.verdict.mean == 2
-    lines = found(c, [50], [48])
-    lines.lines[c.cell.key("paper")] = {7: {"value": 50}}
-    (row,) = judged([c], lines)
+    other = {c.cell.key("paper"): {7: {"value": 50}}}
+    (row,) = judged([c], Found({**found(c, [50], [48]).lines, **other}))
     assert row.scale == "-" and row.word == NONE
     assert "no seed has played both" in row.verdict.why
 
 
 def test_the_largest_scale_counts_unless_asked():
     c = claim(62.0, 60.0)
-    both = found(c, [50, 51, 52], [48, 49, 50])
-    both.lines.update(found(c, [1, 2, 3], [5, 6, 7], "tiny").lines)
+    large, small = (
+        found(c, [50, 51, 52], [48, 49, 50]),
+        found(c, [1, 2, 3], [5, 6, 7], "tiny"),
+    )
+    both = Found({**large.lines, **small.lines})
     assert judged([c], both)[0].scale == "paper"
     (row,) = judged([c], both, "tiny")
     assert row.scale == "tiny" and row.verdict.word == NONE
@@ -143,10 +144,10 @@ def test_a_scale_that_cannot_decide_waits_for_one_that_can():
     for one in c.sides:
         assert isinstance(one.settings, dict)
         one.settings["small"] = Setting("letters", one.row, 7)
-    both = found(c, [50, 51], [48, 49])
-    assert judged([c], both)[0].scale == "paper"
-    both.lines.update(found(c, [1, 2, 3], [5, 6, 7], "small").lines)
-    assert judged([c], both)[0].scale == "small"
+    two = found(c, [50, 51], [48, 49])
+    assert judged([c], two)[0].scale == "paper"
+    three = found(c, [1, 2, 3], [5, 6, 7], "small")
+    assert judged([c], Found({**two.lines, **three.lines}))[0].scale == "small"
 
 
 def test_claims_of_one_and_the_same_run_count_once():
