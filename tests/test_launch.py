@@ -123,7 +123,7 @@ def test_pages_have_buttons_where_there_is_an_address(tmp_path, url):
     assert build.main(["--root", str(tmp_path)]) == 0
     page = (tmp_path / "_build/html/notebooks/one.html").read_text()
     assert "Computed in 3 seconds" in page
-    assert "<code>run &#x27;&lt;one&gt;&#x27;</code>" in page
+    assert "<code>run '&lt;one&gt;'</code>" in page.replace("&#39;", "'")
     place = "owner/name/blob/main/notebooks/one.ipynb"
     assert (f"https://colab.research.google.com/github/{place}" in page) == bool(url)
     binder = "https://mybinder.org/v2/gh/owner/name/main?urlpath=lab/tree/notebooks"

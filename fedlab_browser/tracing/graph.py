@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
+from torch._guards import TracingContext, tracing
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -108,9 +110,10 @@ def graph_of(f: Callable, examples: Sequence[Tensor]) -> GraphModule:
     def own() -> list[Tensor]:  # expanded examples refuse to be written to
         return [v.clone(memory_format=torch.contiguous_format) for v in examples]
 
-    once = make_fx(f)(*own())
-    pure = functionalize(once, remove="mutations")
-    made = make_fx(pure, decomposition_table=_TABLE)(*own())
+    with tracing(TracingContext(FakeTensorMode())):  # or each value makes a mode anew
+        once = make_fx(f)(*own())
+        pure = functionalize(once, remove="mutations")
+        made = make_fx(pure, decomposition_table=_TABLE)(*own())
     return _simplified(made, own())
 
 

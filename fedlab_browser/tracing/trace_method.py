@@ -9,6 +9,7 @@ three: how its search begins (`search`), a step of it (`learn`), and its end (`s
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import torch
@@ -161,6 +162,10 @@ class _Tracer:
         return Task(self.network, self.world.x, self.world.y, training, rule)
 
     def client(self) -> ClientPrograms:
+        return self.trained
+
+    @cached_property
+    def trained(self) -> ClientPrograms:
         method = self.method
         task = self.task(method.training, method.rule)
         given = ClientInput(repeat(self.begun.begin, 1), {}, self.broadcast())
@@ -339,7 +344,7 @@ class _Tracer:
         if not self.method.server.needs:
             return {}
         sent: Tree = {}
-        finish = self.client().finish
+        finish = self.trained.finish
         if finish:
             shapes = {n: finish.shapes[n] for n in finish.outputs}
             named = ((n.partition("upload."), v) for n, v in shapes.items())

@@ -10,7 +10,7 @@ as many rounds as two cores play in a night.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from fedlab_core.arguments import Count, NotNegative, checked
@@ -62,13 +62,11 @@ class Setting:
 
     def plain(self) -> Plain:
         """Fields that differ from their defaults, as JSON can hold them."""
-        usual = {f.name: f for f in fields(self)}
         given = {}
-        for name, value in asdict(self).items():
-            f = usual[name]
+        for f in fields(self):
             default = {} if callable(f.default_factory) else f.default
-            if value != default:
-                given[name] = value
+            if (value := getattr(self, f.name)) != default:
+                given[f.name] = value
         return given
 
     @property

@@ -60,7 +60,7 @@ def test_the_words_say_what_the_marks_show(found):
 
 
 def test_the_furthest_comparisons_are_named_by_their_settings(found):
-    shown = str(answered(opened()).data).replace("&#x27;", "'")
+    shown = str(answered(opened()).data).replace("&#39;", "'")
     for a in found:
         for e in filter(None, (a.best, a.worst)):
             claim = e.judged.claim

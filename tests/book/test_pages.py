@@ -211,7 +211,7 @@ def test_reasons_are_those_of_cells_that_are_not_comparable(book):
 
 def test_the_projects_own_ledger_opens(tmp_path):
     book = opened(tmp_path)
-    assert len(book.papers) == 5 and book.found.lines == {}
+    assert len(book.papers) == 5 and not book.found.lines
     with pytest.raises(InputError, match="there is no ledger .*nothing"):
         opened(tmp_path / "nothing")
 

@@ -1,7 +1,7 @@
 """A story of the playground promises what is there, or there is no page."""
 
 from dataclasses import replace
-from html import escape
+from html import unescape
 
 import pytest
 
@@ -64,6 +64,6 @@ def test_stories_are_states_and_say_what_to_look_for():
 
 
 def test_the_page_has_every_story():
-    text = playground.page()
+    text = unescape(playground.page())
     for p in PRESETS:
-        assert f'<a href="?{escape(p.state)}">{escape(p.title)}</a>' in text
+        assert f'<a href="?{p.state}">{p.title}</a>' in text
