@@ -28,7 +28,7 @@ book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book check test lane style serve lab wheel bench lock clean executed assets
+.PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -39,10 +39,13 @@ book: executed assets ## build the book into _build/html
 	@$(BIN)/python -m tools.build
 	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
 
-check: style ## style, types, spelling, and tests without book or browser
-	@$(PYTEST) --hypothesis-profile quick \
-		-m "not slow and not built and not browser" tests; code=$$?; \
+check: $(READY) ## style, types, spelling, and tests without book or browser
+	@$(MAKE) --no-print-directory -j2 style quick; code=$$?; \
 		echo "== Checked in $$(( $$(date +%s) - $(BEGUN) )) s"; exit $$code
+
+quick: $(READY)
+	@$(PYTEST) --hypothesis-profile quick \
+		-m "not slow and not built and not browser" tests
 
 test: style ## check everything: style, types, core, ledger, notebooks, site
 	@for lane in core ledger book; do \

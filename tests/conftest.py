@@ -6,6 +6,7 @@ browser. What depends on the number of threads asks for the `threads` fixture.
 
 import os
 import re
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -15,6 +16,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from fedlab_core import Dataset, Training, World, build, dirichlet, load, world
 
+# A grammar of web addresses, which no notebook holds: four seconds a process.
+sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
 Report = pytest.TestReport
 settings.register_profile(
     "book",
@@ -63,7 +66,9 @@ def pytest_runtest_makereport() -> Generator[None, Report, Report]:
     return report
 
 
-@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
+@pytest.fixture(
+    params=[1, pytest.param(2, marks=pytest.mark.slow)], ids=["1 thread", "2 threads"]
+)
 def threads(request):
     torch.set_num_threads(request.param)
     yield request.param

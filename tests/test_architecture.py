@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import each
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_browser", "fedlab_book")
 MODULES = {
@@ -114,6 +116,7 @@ def test_no_two_modules_import_each_other():
     TopologicalSorter(graph).prepare()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where, text",
     [
@@ -136,6 +139,7 @@ def test_a_planted_import_against_the_flow_is_seen(where, text):
     assert [w for w in against_the_flow(planted) if w.startswith(where)]
 
 
+@pytest.mark.slow
 def test_a_planted_cycle_is_seen():
     planted = dict(MODULES)
     planted["fedlab_core.engine.plan"] = ast.parse("import fedlab_core.engine.cohort")
@@ -184,7 +188,7 @@ def _promised(words: str) -> int:
     return int(number)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each(MODULES)
 def test_modules_and_functions_are_as_short_as_contributing_says(name):
     assert _length(name) <= _promised("Modules stay below") == 400
     for node in ast.walk(MODULES[name]):
@@ -193,7 +197,7 @@ def test_modules_and_functions_are_as_short_as_contributing_says(name):
             assert long <= _promised("lines, functions below"), f"{name}.{node.name}"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each(MODULES)
 def test_every_public_function_says_what_it_is(name):
     tree = MODULES[name]
     assert ast.get_docstring(tree), name
@@ -204,14 +208,14 @@ def test_every_public_function_says_what_it_is(name):
             assert ast.get_docstring(node), f"{name}.{node.name}"
 
 
-@pytest.mark.parametrize("name", [n for n in CORE if ".methods." not in n])
+@each(n for n in CORE if ".methods." not in n)
 def test_no_module_is_named_like_a_function_of_its_own(name):
     """But in methods/: both have the paper's name, and neither hides the other."""
     defined = [n.name for n in MODULES[name].body if isinstance(n, ast.FunctionDef)]
     assert name.split(".")[-1] not in defined
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if n.endswith(".__init__")])
+@each(n for n in MODULES if n.endswith(".__init__"))
 def test_no_module_is_hidden_behind_a_name_that_its_room_exports(name):
     here = name.removesuffix(".__init__")
     for node in MODULES[name].body:
@@ -225,7 +229,7 @@ def test_no_module_is_hidden_behind_a_name_that_its_room_exports(name):
 SEEDS = {"manual_seed", "seed", "set_rng_state", "manual_seed_all"}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each(MODULES)
 def test_no_global_generator_is_seeded_or_drawn_from(name):
     for node in ast.walk(MODULES[name]):
         if not isinstance(node, ast.Call):
@@ -241,7 +245,7 @@ def test_no_global_generator_is_seeded_or_drawn_from(name):
         assert not draws or given, f"{name}: {called} without a generator"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each(MODULES)
 def test_nothing_is_ever_unpickled(name):
     tree = MODULES[name]
     for node in ast.walk(tree):
@@ -257,7 +261,7 @@ def test_nothing_is_ever_unpickled(name):
                 assert allowed.get("allow_pickle") == "False"
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if n.endswith(".__init__")])
+@each(n for n in MODULES if n.endswith(".__init__"))
 def test_a_room_shows_nothing_but_ours(name):
     """An __init__ must use itself any name that it imports of others."""
     tree = MODULES[name]
@@ -306,6 +310,7 @@ def clauses(source: str, file: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*PACKAGES, "tools", "benchmarks", "tests"])
 def test_docstrings_begin_with_a_thing_or_a_verb(folder):
     files = sorted((ROOT / folder).rglob("*.py"))

@@ -104,6 +104,7 @@ def test_each_line_of_json_has_what_a_reader_needs(one_tiny_case, capsys):
     assert 0 < low <= line["ratio"] <= high
 
 
+@pytest.mark.slow
 def test_growth_has_a_line_for_every_size(one_tiny_case, capsys):
     cli.main(["--json", "--quick", "--grow"])
     (line,) = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
@@ -139,6 +140,7 @@ def test_what_cannot_be_measured_is_refused(asked, message, capsys):
     assert end.value.code == 2 and message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_small_networks_line_says_how_near_the_limit_it_is(
     one_tiny_case, monkeypatch, capsys
 ):
@@ -156,6 +158,7 @@ def test_operations_are_those_of_a_step():
     assert case.operations() == 2 * first + 3 * second  # no gradient of the data
 
 
+@pytest.mark.slow
 def test_the_papers_networks_fit_their_cases():
     for case in NETWORKS:
         assert case.total % case.batch_size == 0 and case.operations() > 1e5

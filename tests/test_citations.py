@@ -3,6 +3,8 @@
 import ast
 import re
 
+import pytest
+
 from tests.test_architecture import MODULES
 
 # Where a docstring may say that something comes from: what the papers hold there.
@@ -129,6 +131,7 @@ class C:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_reference_names_a_known_place():
     said = [pair for tree in MODULES.values() for pair in references(tree)]
     assert len(said) >= 7

@@ -15,28 +15,27 @@ def code(notebook: Path) -> list[str]:
     return ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
 
 
-DEPENDS = {
-    path.name: depends.imported(code(path), ROOT)
-    for path in (ROOT / "notebooks").glob("*.ipynb")
-}
-
-
-def test_every_notebook_can_be_followed():
-    assert len(DEPENDS) > 20
-    assert [name for name, found in DEPENDS.items() if found is None] == []
+@pytest.fixture(scope="module")
+def of_notebooks() -> dict[str, set[Path]]:
+    """Files that each notebook imports; every notebook can be followed."""
+    every = (ROOT / "notebooks").glob("*.ipynb")
+    found = {path.name: depends.imported(code(path), ROOT) for path in every}
+    sure = {name: files for name, files in found.items() if files is not None}
+    assert sure.keys() == found.keys() and len(found) > 20
+    return sure
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "fedlab_book/chapters").rglob("*.py")))
-def test_a_chapters_module_is_of_two_notebooks_at_most(path):
+def test_a_chapters_module_is_of_two_notebooks_at_most(path, of_notebooks):
     if path.parent.name != "chapters" or path.name != "__init__.py":
-        assert 1 <= sum(path in (found or ()) for found in DEPENDS.values()) <= 2
+        assert 1 <= sum(path in found for found in of_notebooks.values()) <= 2
 
 
-def test_a_training_loop_is_of_every_notebook_that_trains():
+def test_a_training_loop_is_of_every_notebook_that_trains(of_notebooks):
     simulation = ROOT / "fedlab_core" / "rounds" / "simulation.py"
-    assert simulation in (DEPENDS["01_averaging.ipynb"] or ())
+    assert simulation in of_notebooks["01_averaging.ipynb"]
     figures = ROOT / "fedlab_book" / "figures.py"
-    assert figures not in (DEPENDS["your_own_data.ipynb"] or ())
+    assert figures not in of_notebooks["your_own_data.ipynb"]
 
 
 def test_a_cell_that_cannot_be_read_may_import_anything():

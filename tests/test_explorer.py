@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
 from fedlab_core import __main__
 from fedlab_ledger.judge.claims import judged, tally
@@ -14,57 +14,70 @@ from fedlab_ledger.report.book import NAMES, opened
 from tools import explorer
 from tools.paths import ROOT
 
-RECORDS = json.loads(explorer.data())
-PAGE = BeautifulSoup(explorer.table(explorer.rows()), "html.parser")
-ROWS = {str(tr["id"]): tr for tr in PAGE.select(".fl-every > tbody > tr")}
+pytestmark = pytest.mark.slow  # every claim is judged, twice
 
 
-def cell(claim: dict, kind: str) -> str:
-    found = ROWS[claim["id"]].select_one(f".fl-{kind}")
+@pytest.fixture(scope="module")
+def records() -> list[dict]:
+    return json.loads(explorer.data())
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, Tag]:
+    page = BeautifulSoup(explorer.table(explorer.rows()), "html.parser")
+    return {str(tr["id"]): tr for tr in page.select(".fl-every > tbody > tr")}
+
+
+def cell(row: Tag, kind: str) -> str:
+    found = row.select_one(f".fl-{kind}")
     assert found is not None
     return found.get_text(" ", strip=True)
 
 
-def test_the_file_is_what_the_command_line_prints(capsys):
+def test_the_file_is_what_the_command_line_prints(capsys, records):
     ledger = str(ROOT / "results" / "ledger")
     assert __main__.main(["claims", "--json", "--ledger", ledger]) == 0
-    assert json.loads(capsys.readouterr().out) == RECORDS
+    assert json.loads(capsys.readouterr().out) == records
 
 
-def test_every_claim_has_a_row_at_its_slug():
-    assert list(ROWS) == [c.slug for paper in CLAIMS for c in CLAIMS[paper]]
-    assert [r["id"] for r in RECORDS] == list(ROWS)
+def test_every_claim_has_a_row_at_its_slug(records, rows):
+    assert list(rows) == [c.slug for paper in CLAIMS for c in CLAIMS[paper]]
+    assert [r["id"] for r in records] == list(rows)
 
 
-@pytest.mark.parametrize("claim", RECORDS, ids=lambda c: c["id"])
-def test_a_row_says_what_the_record_says(claim: dict):
-    assert cell(claim, "verdict").startswith(claim["verdict"])
-    on_stand_in = cell(claim, "verdict").endswith("on a stand-in")
+def test_a_row_says_what_the_record_says(records, rows):
+    for claim in records:
+        check(claim, rows[claim["id"]])
+
+
+def check(claim: dict, row: Tag) -> None:
+    assert cell(row, "verdict").startswith(claim["verdict"])
+    on_stand_in = cell(row, "verdict").endswith("on a stand-in")
     assert on_stand_in == (claim["stand_in"] and claim["verdict"] != NONE)
-    far = ROWS[claim["id"]].select(".fl-paper.fl-apart, .fl-gap.fl-apart")
+    far = row.select(".fl-paper.fl-apart, .fl-gap.fl-apart")
     assert len(far) == 2 * claim["stand_in"]
     if claim["mean"] is None:
-        assert cell(claim, "ours") == cell(claim, "gap") == "–"
+        assert cell(row, "ours") == cell(row, "gap") == "–"
         return
-    mean, *half = re.findall(r"[-+\d.]+", cell(claim, "ours"))
+    mean, *half = re.findall(r"[-+\d.]+", cell(row, "ours"))
     assert float(mean) == pytest.approx(claim["mean"], abs=0.51)
     assert bool(half) == (claim["half_width"] is not None)
-    assert claim["data"] in cell(claim, "ran")
+    assert claim["data"] in cell(row, "ran")
     if claim["stand_in"] or claim["gap"] is None:
-        assert cell(claim, "gap") == "–"
+        assert cell(row, "gap") == "–"
     else:
-        off, many = re.findall(r"[-+.\d]+", cell(claim, "gap"))[:2]
+        off, many = re.findall(r"[-+.\d]+", cell(row, "gap"))[:2]
         assert float(off) == pytest.approx(claim["gap"], rel=0.01, abs=0.0051)
         tolerances = abs(claim["gap"]) / claim["tolerance"]
         assert float(many) == pytest.approx(tolerances, abs=0.051)
 
 
-def test_what_the_script_reads_cannot_end_the_script():
+def test_what_the_script_reads_cannot_end_the_script(records):
     text = explorer.inside()
     assert "<" not in text
     about = json.loads(text)
-    assert about["claims"] == RECORDS
-    used = {m for r in RECORDS for side in "ab" for m in r[side]["methods"]}
+    assert about["claims"] == records
+    used = {m for r in records for side in "ab" for m in r[side]["methods"]}
     assert set(about["methods"]) == used
     assert set(about["papers"]) == set(about["bibtex"]) == set(NAMES)
 
@@ -77,18 +90,18 @@ def test_a_paper_is_cited_as_the_book_cites_it(paper: str):
     assert entry.count("{") == entry.count("}")
 
 
-def test_a_try_is_shown_as_a_try_at_the_paper_s_claim():
-    of = {r["id"]: r for r in RECORDS}
-    tries = [r for r in RECORDS if r["again"]]
+def test_a_try_is_shown_as_a_try_at_the_paper_s_claim(records, rows):
+    of = {r["id"]: r for r in records}
+    tries = [r for r in records if r["again"]]
     assert tries and {r["paper"] for r in tries} == {"gaps"}
     for r in tries:
-        said = ROWS[r["id"]].get_text(" ", strip=True)
+        said = rows[r["id"]].get_text(" ", strip=True)
         assert of[r["again"]]["claim"][1:] in said and f"Tried: {r['claim']}" in said
 
 
-def test_the_page_counts_what_it_has():
+def test_the_page_counts_what_it_has(rows):
     first = explorer.page().split("`````")[0]
     own = [c for paper in NAMES for c in CLAIMS[paper]]
     claims = tally(judged(own, opened(ROOT / "results" / "ledger").found)).claims
     assert f"{claims} claims of the five papers" in first
-    assert f"({len(ROWS) - claims} tries at" in first
+    assert f"({len(rows) - claims} tries at" in first

@@ -193,6 +193,7 @@ def test_train_reports_every_seed_and_their_mean(here, capsys):
     assert float(shown[2]) == pytest.approx(half, abs=0.02)
 
 
+@pytest.mark.slow
 def test_train_says_how_many_groups_there_are_and_when_it_is_one(here, capsys):
     never, at_once = "--set eps1=0", "--set eps1=100 eps2=0"
     _, out, err = call(f"{FAST} --method cfl --seeds 0 1 {never}", capsys)
@@ -222,6 +223,7 @@ def fast(options: str) -> str:
     return " ".join(["train letters", *(f"{n} {v}" for n, v in kept.items()), options])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -239,6 +241,7 @@ def test_every_option_trains(here, capsys, options):
     assert code == 0 and "seed 0: " in out and files(here) == []
 
 
+@pytest.mark.slow
 def test_options_reach_the_run(here, capsys):
     def table(options):
         assert call(fast(f"--out r.csv --force {options}"), capsys)[0] == 0
@@ -262,6 +265,7 @@ def test_options_reach_the_run(here, capsys):
     assert len({tuple(d) for d in disco}) == 5
 
 
+@pytest.mark.slow
 def test_no_and_off_are_not_yes(here, capsys):
     """A value that is not a truth is refused: see "no truth" above."""
     said = [
@@ -271,6 +275,7 @@ def test_no_and_off_are_not_yes(here, capsys):
     assert len(set(said[:3])) == len(set(said[3:])) == 1 and said[0] != said[3]
 
 
+@pytest.mark.slow
 def test_both_sets_count(here, capsys):
     once = call(fast("--method fedprox --set mu=5 half=false"), capsys)
     assert once == call(fast("--method fedprox --set mu=5 --set half=no"), capsys)

@@ -50,6 +50,7 @@ def chosen(data: dict[str, Any], values: tuple[int, ...]) -> str:
     return data["frames"][number]
 
 
+@pytest.mark.slow
 def test_every_choice_shows_the_widgets_own_picture(monkeypatch):
     chosen_by, link = {}, W.jslink
 
@@ -79,6 +80,7 @@ def test_every_choice_shows_the_widgets_own_picture(monkeypatch):
     assert len(data["frames"]) == 2 + 2 * 2 * 2  # what is alike is there once
 
 
+@pytest.mark.slow
 def test_the_controls_say_their_names_values_and_the_first_choice():
     page = page_of(
         frames(

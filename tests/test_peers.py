@@ -60,6 +60,7 @@ def test_a_peer_that_cannot_start_says_why(stand_in, script, why):
     assert str(raised.value) == why
 
 
+@pytest.mark.slow
 def test_a_silent_peer_is_given_up(stand_in, monkeypatch):
     monkeypatch.setattr(peers, "GOODBYE", 0.1)
     stand_in("import time; time.sleep(60)")
@@ -128,6 +129,7 @@ def pins(monkeypatch, tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_environment_shares_our_packages_and_is_made_once(pins, monkeypatch):
     (pins / "none.txt").write_text("torch\n")
     python = environments.make("none", pins / "home")
@@ -137,6 +139,7 @@ def test_an_environment_shares_our_packages_and_is_made_once(pins, monkeypatch):
     assert str(Path(pytest.__file__).parents[1]) in shared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pin", "why"),
     [
@@ -161,6 +164,7 @@ def test_an_unknown_peer_or_an_unwritable_place_says_so(pins):
         environments.make("real", pins / "home")
 
 
+@pytest.mark.slow
 def test_this_package_at_a_commit_trains_what_a_plain_loop_does():
     command_ = peers.command("earlier:HEAD", "mlp 144-64-64")
     with environments.earlier("HEAD") as folder:
@@ -172,6 +176,7 @@ def test_this_package_at_a_commit_trains_what_a_plain_loop_does():
         assert 1e3 * said["max_difference"] < said["max_change"]
 
 
+@pytest.mark.slow
 def test_it_is_the_commits_own_package_that_runs():
     with environments.earlier("HEAD") as folder:
         asked = "import benchmarks, fedlab_core; print(fedlab_core.__file__)"

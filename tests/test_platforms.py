@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 UNIX = ("fcntl", "resource", "termios", "tty", "pty", "grp", "pwd", "syslog")
 # What Windows has not: macOS lacks the last alone, a C library by glibc's name.
@@ -23,6 +25,7 @@ warnings.simplefilter("ignore")  # filelock's: there is no lock but by a file's 
 for name in unix:
     sys.modules[name] = None
 import filelock, numpy, pandas, safetensors.torch, scipy.special, sklearn.cluster
+import pytest
 import torch, torch.func, torchvision, tqdm.auto
 for home, names in lacks.items():
     module = importlib.import_module(home)
@@ -46,6 +49,7 @@ print("imported", len([name for name in sys.modules if name.startswith("fedlab_"
 PLANTED = ["import fcntl", "import os; os.fork", "from signal import SIGKILL"]
 
 
+@pytest.mark.slow
 def test_core_and_ledger_are_imported_whole_without_what_linux_has():
     """All their modules; and what is planted shows that it is not there."""
     given = [json.dumps(what) for what in (UNIX, LACKS, PLANTED, PACKAGES)]

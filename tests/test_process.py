@@ -13,6 +13,7 @@ import pytest
 from tools.paths import ROOT
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_command(tmp_path):
     """Once for real: another process, its exit code and its two streams."""
     line = [sys.executable, "-m", "fedlab_core", "train", "letters", "--lr", "nan"]

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 import torch
 
 import fedlab_core as fl
@@ -35,6 +36,7 @@ def test_five_lines_are_a_federation():
     assert made["history"].accuracy() > 0.1
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_run(capsys, tmp_path):
     shell = "\n".join(blocks("bash")).replace("\\\n", " ").splitlines()
     commands = [line for line in shell if "-m fedlab_core" in line]

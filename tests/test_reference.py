@@ -10,13 +10,14 @@ import fedlab_core as fl
 from fedlab_core.arguments import kind_of
 from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
+from tests.once import each
 from tests.test_surface import SURFACE
 from tools import gallery, paths, reference, surface
 
 PAGES = reference.pages()
 TEXT = "\n".join(text for name, text in PAGES.items() if name != "api")
 NAMES = surface.public()
-every_name = pytest.mark.parametrize("name", NAMES, ids=lambda name: name.full)
+every_name = each(NAMES, lambda name: name.full)
 
 
 def test_whatever_is_public_is_found_once():
@@ -45,8 +46,7 @@ def test_it_stands_on_one_page_and_says_something(name):
     assert f"`{name.full.rpartition('.')[2]} <{name.full}>`" in PAGES["api"]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n.kind in ("class", "function")],
-                         ids=lambda name: name.full)  # fmt: skip
+@each((n for n in NAMES if n.kind in ("class", "function")), lambda name: name.full)
 def test_its_arguments_are_all_there_in_the_words_that_refuse(name):
     text, hints = reference.described(name), surface.hints(name.called)
     for argument, p in surface.arguments(name.called).items():
@@ -74,6 +74,7 @@ def test_a_remark_beside_a_field_goes_with_it():
     assert "or None: the largest norm of a step's gradient" in text
 
 
+@pytest.mark.slow
 def test_nothing_of_this_run_or_this_machine_is_on_a_page():
     for text in (*PAGES.values(), gallery.page()):
         assert not re.search(r"0x[0-9a-f]{6}|<function|object at|\.py:\d", text)
@@ -81,8 +82,7 @@ def test_nothing_of_this_run_or_this_machine_is_on_a_page():
     assert reference.pages() == PAGES
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n.kind != "data"],
-                         ids=lambda name: name.full)  # fmt: skip
+@each((n for n in NAMES if n.kind != "data"), lambda name: name.full)
 def test_its_source_is_where_it_says(name):
     file, line = surface.source_of(name.thing)
     lines = (paths.ROOT / file).read_text().splitlines()[line - 1 :]
@@ -91,6 +91,7 @@ def test_its_source_is_where_it_says(name):
     assert re.match(rf"(class|def) {named}\b", head)
 
 
+@pytest.mark.slow
 def test_links_are_made_of_public_names_and_of_nothing_else():
     full = {name.full for name in NAMES}
     linked = re.findall(r"\{py:obj\}`[^<`]*<([\w.]+)>`", TEXT + gallery.page())
@@ -112,6 +113,7 @@ def test_every_page_is_in_the_table_of_contents():
 # -- the gallery ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", METHODS)
 def test_every_method_has_a_card(key):
     made, text = METHODS[key].make(), gallery.card(key)

@@ -3,10 +3,13 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from benchmarks import scaling
 from fedlab_ledger.run import player
 
 
+@pytest.mark.slow
 def test_every_way_plays_the_same_jobs_and_says_how_long(monkeypatch, capsys):
     asked = []
 

@@ -32,6 +32,7 @@ from fedlab_core.arguments.validators import WHEN_PASSED
 from fedlab_core.errors import InputError
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.run.jobs import Job
+from tests.once import each
 
 ROOMS = (
     "fedlab_core",
@@ -299,7 +300,7 @@ def never(value: Any, hint: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", SURFACE)
+@each(SURFACE)
 def test_everything_public_is_held_to_its_signature(name):
     thing = SURFACE[name]
     made = thing.__init__ if inspect.isclass(thing) else thing
@@ -350,7 +351,7 @@ def test_whatever_is_passed_is_right_or_refused_in_one_line(name, data):
         assert not wrong, f"{name} took {', '.join(f'{a}={given[a]!r}' for a in wrong)}"
 
 
-@pytest.mark.parametrize("name", [name for name in SURFACE if name not in INSIDE])
+@each(name for name in SURFACE if name not in INSIDE)
 def test_an_argument_that_is_not_there_is_named(name):
     says = TypeError if name in PASSED else InputError  # Python's own words, or ours
     with pytest.raises(says) as refused:

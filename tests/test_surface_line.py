@@ -8,9 +8,9 @@ without being listed; a new argument by place needs a sound value in `SOUND`.
 import argparse
 
 import pytest
-from hypothesis import settings
 
 from fedlab_core import __main__
+from tests.once import examples
 
 WRONG = (
     "x", "", "-1", "0", "0.5", "nan", "inf", "-inf", "1e400", "99999999999999999999",
@@ -88,11 +88,8 @@ def answer(words: list[str], capsys) -> tuple[int, str]:
 
 @pytest.mark.parametrize("verb, name", CASES, ids=lambda v: v)
 def test_whatever_is_typed_is_right_or_refused_in_one_line(here, capsys, verb, name):
-    many = settings.default is not None and settings.default.max_examples > 100
-    place = CASES.index((verb, name))
-    for at, wrong in enumerate(WRONG):
-        if not many and (at + place) % 4:
-            continue  # a quarter of them, another one for each argument
+    step = max(1, 4 * 40 // examples(40))  # others for each argument, all in "long"
+    for wrong in WRONG[CASES.index((verb, name)) % step :: step]:
         before = {p: p.read_bytes() for p in here.rglob("*") if p.is_file()}
         code, err = answer(line(verb, name, wrong), capsys)
         said = [text for text in err.splitlines() if ": note: " not in text]

@@ -7,16 +7,18 @@ import pytest
 
 from fedlab_book.ledger.answer import EDGE, alt, answered, changed, strip
 from fedlab_ledger.report.answers import QUESTIONS, answers
-from fedlab_ledger.report.book import NAMES, opened
+from fedlab_ledger.report.book import NAMES
+from tests.once import the_book
 
 
 @pytest.fixture(scope="module")
 def found():
-    return answers(opened())
+    return answers(the_book())
 
 
+@pytest.mark.slow
 def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran():
-    shown = str(answered(opened()).data)
+    shown = str(answered(the_book()).data)
     rows = re.findall(r'<tr id="(\w+)">(.*?)</tr>', shown, re.DOTALL)
     assert [paper for paper, _ in rows] == list(NAMES)
     for question, (_, row) in zip(QUESTIONS, rows, strict=True):
@@ -59,8 +61,9 @@ def test_the_words_say_what_the_marks_show(found):
             assert len(alt(a)) > 40
 
 
+@pytest.mark.slow
 def test_the_furthest_comparisons_are_named_by_their_settings(found):
-    shown = str(answered(opened()).data).replace("&#39;", "'")
+    shown = str(answered(the_book()).data).replace("&#39;", "'")
     for a in found:
         for e in filter(None, (a.best, a.worst)):
             claim = e.judged.claim
@@ -69,7 +72,7 @@ def test_the_furthest_comparisons_are_named_by_their_settings(found):
 
 
 def test_the_table_of_before_and_after_adds_up():
-    shown = str(changed(opened()).data)
+    shown = str(changed(the_book()).data)
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", shown)
     numbers = [
         [int(n) if n != "–" else 0 for n in re.findall(r"<td>(.*?)</td>", row)]

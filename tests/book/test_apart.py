@@ -27,6 +27,7 @@ def two_threads():
     torch.set_num_threads(1)
 
 
+@pytest.mark.slow
 def test_they_are_what_one_process_plays(two_threads):
     for many in (1, 4, 5):
         found, told = parallel.run_apart(runs(many)), fl.run_all(runs(many))

@@ -126,6 +126,7 @@ def test_a_place_can_be_made_by_a_function_of_the_seed():
         SMALL.place(one_each, clients=3)
 
 
+@pytest.mark.slow
 def test_comparing_is_running_each_arm_in_each_place_on_each_seed():
     places = {"even": SMALL.place("iid", clients=3)}
     places["uneven"] = SMALL.place("dirichlet", clients=3, alpha=0.3)

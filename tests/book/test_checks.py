@@ -298,6 +298,7 @@ def test_tensors_are_fine():
     check("1.2", lambda sizes: torch.tensor(sizes) / sizes.sum())
 
 
+@pytest.mark.slow
 def test_independent_of_the_core():
     code = "import sys, fedlab_book.checks; sys.exit('fedlab_core' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -76,6 +76,7 @@ def test_a_scenario_to_which_nothing_was_done_is_drawn_as_its_holdings():
     assert drawn.axes[0].get_xlabel() == "samples held, by class"
 
 
+@pytest.mark.slow
 def test_own_test_sets_continue_the_bars():
     s = scenario(DATA, "dirichlet", clients=6, alpha=0.5, own_test=0.3)
     fig = draw.scenario_plot(s)
@@ -132,6 +133,7 @@ def test_crosses_mark_the_corrupted_clients():
     assert len(s.corrupted) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clients", [2, 20, 60])
 def test_everything_at_once_can_be_read(clients):
     rng = np.random.default_rng(clients)

@@ -14,8 +14,8 @@ from fedlab_book.chapters.fedlaw_figures import (
 )
 from fedlab_book.chapters.fedlaw_figures.common import late
 from fedlab_book.findings import signs
-from fedlab_ledger.report.book import opened
 from tests.figure_cases import NONE, SEEDS, drawn, made
+from tests.once import the_book
 
 
 def test_the_last_rounds_and_the_last_until_one():
@@ -48,6 +48,7 @@ def test_what_is_read_off_a_model():
     assert one.spread == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 def test_the_control_is_compared_with_the_shrunken_model():
     models = {seed: three(seed) for seed in range(SEEDS)}
     rows = sharpness.facts(models)
@@ -121,8 +122,9 @@ def test_the_gain_by_skew_claims_a_gain_in_every_split():
     assert ".1: -2.0 ± 0.0 points, 0.900, 0.10" in drawn(picture)
 
 
+@pytest.mark.slow
 def test_the_ledger_has_what_the_page_shows():
-    record = opened()
+    record = the_book()
     gains, factors, steps = uneven.measured(record)
     assert {v.shape[1] for v in (gains, factors, steps)} == {len(uneven.SKEWS)}
     assert len(taking_part.facts(taking_part.gains(record))) == 5
@@ -174,6 +176,7 @@ def test_gains_by_local_epochs_and_what_fewer_change():
     assert factor["later"].values == pytest.approx(-0.04)
 
 
+@pytest.mark.slow
 def test_the_picture_by_epochs_names_ours_and_the_papers():
     alt = drawn(epochs.figure(LEARNED, PAPER, 3))
     assert "Dir 100, E = 5: gain +3.0 ± 0.0, gamma 0.920, step 0.70" in alt

@@ -120,6 +120,7 @@ TABLE6 = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 def test_fedlaw_is_compared_with_training_on_the_same_images():
     ends = {"FedAvg": 0.5, "Server-FT": 0.52, "FedLAW": 0.49}
     seen: dict = {

@@ -202,6 +202,7 @@ def test_a_figure_scrolls_before_its_text_gets_too_small():
     assert "min-width:440px" in figures.svg(line(width=640), ALT)
 
 
+@pytest.mark.slow
 def test_every_drawing_closes_its_figure():
     for render in (figures.svg, figures.webp, figures.show):
         render(line(), ALT)

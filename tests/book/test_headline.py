@@ -14,12 +14,15 @@ from fedlab_book.ledger.markup import RULE
 from fedlab_ledger.model.headline import SCALE
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import CLAIMS, HEADLINES, TABLES
-from fedlab_ledger.report.book import Book, opened
+from fedlab_ledger.report.book import Book
+from tests.once import the_book
+
+pytestmark = pytest.mark.slow  # whole tables are drawn
 
 
 @pytest.fixture(scope="module")
 def stored() -> Book:
-    return opened()
+    return the_book()
 
 
 @pytest.fixture(scope="module")

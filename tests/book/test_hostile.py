@@ -89,6 +89,7 @@ FIELDS = [(name, BAD) for name in (*TEXTS, "diverged", "unknown")]
 FIELDS += [("metrics", {BAD: 1.0})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field, value", FIELDS, ids=lambda v: str(v)[:12])
 def test_no_field_of_a_result_is_markup(tmp_path, field, value):
     try:

@@ -104,6 +104,7 @@ def test_the_pictures_say_what_they_show():
     assert names == ["paper: three pairs", "one, round 1", "other, round 1"]
 
 
+@pytest.mark.slow
 def test_the_ends_of_the_line_are_the_two_clients():
     bench = Bench(samples=7200, tests=900, sizes={"hidden": [8]}, part="by class")
     counts = [[3] * 10, [6] * 5 + [0] * 5]

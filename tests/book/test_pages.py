@@ -25,6 +25,7 @@ from fedlab_ledger.model.lines import SCHEMA, Line
 from fedlab_ledger.model.provenance import command, different, provenance, table_command
 from fedlab_ledger.model.verdict import MATCHES, NONE, SAME, WORDS
 from fedlab_ledger.report.book import Book, distance, grouped, opened, reasons
+from tests.once import the_book
 
 SETS = ("A <hard>", "B")
 PAPER = {("Plain", SETS[0]): 60.0, ("Plain", SETS[1]): 70.0}
@@ -209,6 +210,7 @@ def test_reasons_are_those_of_cells_that_are_not_comparable(book):
     assert sum(said.values()) == 2 and "not run yet" in said
 
 
+@pytest.mark.slow
 def test_the_projects_own_ledger_opens(tmp_path):
     book = opened(tmp_path)
     assert len(book.papers) == 5 and not book.found.lines
@@ -345,17 +347,19 @@ def test_a_card_has_machine_rule_and_command(book):
     assert "No claim" in other and "Nothing of this has been measured" in other
 
 
+@pytest.mark.slow
 def test_a_card_says_on_what_each_claim_was_judged():
     """Of the ledger itself: what stands in bears its own name, beside its verdict."""
     page = markup(card("rfedavg"))
     rows = [r for r in page.split("<tr>") if "fl-verdict" in r]
-    small = [j for j in opened().claimed("rfedavg") if j.scale == "small"]
+    small = [j for j in the_book().claimed("rfedavg") if j.scale == "small"]
     stand_ins = [r for r in rows if "on a stand-in" in r]
     assert len(stand_ins) == len(small) and stand_ins
     part = [r for r in rows if re.search('<td class="fl-ran">(letters|[0-9,]+ of )', r)]
     assert part == stand_ins and len(rows) > len(part)  # one at the paper's own scale
 
 
+@pytest.mark.slow
 def test_every_verdict_leads_to_the_rule_and_chance_is_counted():
     page = markup(card("fedimpro"))
     words = page.count('<td class="fl-verdict')

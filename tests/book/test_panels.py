@@ -80,6 +80,7 @@ def test_a_run_that_diverged_is_not_left_out(tmp_path: Path):
     assert np.isnan(found[2, 0]) and found[2, 1] == 61
 
 
+@pytest.mark.slow
 def test_the_pictures_say_their_numbers(tmp_path: Path):
     made = book(tmp_path)
     found = sweep(made, "feddisco/figure1", AT)

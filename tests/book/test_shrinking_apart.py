@@ -53,6 +53,7 @@ def runs(
     )
 
 
+@pytest.mark.slow
 def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
     said = apart.parts(runs())
     assert said["holds"]
@@ -79,6 +80,7 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
     assert not apart.parts(runs(bar=0.5))["holds"]  # less sure than under the factor
 
 
+@pytest.mark.slow
 def test_neither_steps_nor_a_length_may_explain_it():
     said = apart.doubts(runs())
     assert said["holds"]
@@ -111,6 +113,7 @@ def test_less_sure_gets_fewer_own_images_right_and_fewest_where_uneven():
         assert not apart.own_images(planted)["holds"]
 
 
+@pytest.mark.slow
 def test_as_sure_as_another_run_and_in_fitting_steps_as_fedavg():
     """Round by round; the ways of the chapter, where a network has no biases."""
     bench = Bench(samples=200, tests=60, sizes={"hidden": [8]}, seeds=[5])
@@ -153,6 +156,7 @@ def test_the_guess_that_is_right_is_what_gains_alone():
     assert apart.right(runs(none | shorter)) == short
 
 
+@pytest.mark.slow
 def test_the_picture_says_gain_length_and_how_sure():
     alt = drawn(apart.picture(runs()))
     assert f"Points over FedAvg: {FIXED} +2.0 ± 0.0" in alt
@@ -161,6 +165,7 @@ def test_the_picture_says_gain_length_and_how_sure():
     assert f"FedAvg 0.95, {FIXED} 0.90, {apart.SURE} 0.90" in alt
 
 
+@pytest.mark.slow
 def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
     found = runs()
     for history in found.of(apart.SHORT, "alike")[1:]:

@@ -35,6 +35,7 @@ def test_a_factor_multiplies_the_model_of_its_round_alone():
     assert 0.5 < float(third[1].norm() / third[0].norm()) < 0.9  # it trained on
 
 
+@pytest.mark.slow
 def test_the_controls_go_half_of_the_way_and_halve_once():
     world, still = PLACE(5), fl.fedavg(fl.Training(lr=1e-12, batch_size=16))
     made = {"plain": fl.fedavg(TRAIN), "still": still}
@@ -51,6 +52,7 @@ def test_the_controls_go_half_of_the_way_and_halve_once():
     assert torch.equal(after("halved once", 5), after("plain", 5) / 2)
 
 
+@pytest.mark.slow
 def test_the_server_sets_how_sure_the_network_is():
     """The bar is as high as asked; of parameters only a factor is left, by hand."""
     amplified, plain = arms.amplified(PLACE), fl.fedavg(TRAIN)

@@ -41,6 +41,7 @@ def test_a_length_is_foretold_where_fedavg_adds_what_the_factor_takes():
     assert np.isnan(lengths.foretold(found, 0.9))  # more is added to the end
 
 
+@pytest.mark.slow
 def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
     """FedAvg's clients add .1 at 5, and .8 to .1 from 6 to 10: below .93's line of
     .0753 at 6.5, and below .97's at 8.0. With one epoch they add .05 at most.
@@ -88,6 +89,7 @@ def test_a_factor_has_to_gain_with_five_epochs_and_to_ruin_with_one():
     assert "five epochs: at 8.0; it ended at 8.0" in milder
 
 
+@pytest.mark.slow
 def test_the_knob_of_lengths_goes_from_ruin_to_growth():
     """Half a unit is added at every length: at 10 it needs a factor of .952."""
     free = [(5.0, 0.5), (7.0, 0.5), (10.0, 0.5)]

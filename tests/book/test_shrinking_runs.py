@@ -41,6 +41,7 @@ def followed(gains_at_the_end: dict[str, float], dips: tuple = ()) -> Comparison
     return made(seen)
 
 
+@pytest.mark.slow
 def test_all_ways_have_to_gain_among_the_alike_and_one_more_than_another():
     """As the sentence has it: decay as the factor, GWS more than a clinic more."""
     right = dict.fromkeys((FIXED, DECAY, ELEVENTH), 1.0)
@@ -95,6 +96,7 @@ def test_the_guess_that_is_right_is_the_runs():
         assert gains.right(ended({FIXED: gain}, {})) == guess
 
 
+@pytest.mark.slow
 def test_what_needs_no_label_may_not_gain_among_the_uneven():
     """And of the rest one clinic more has to gain, alone."""
     right = dict.fromkeys((FIXED, gains.HALF), -2.0) | {DECAY: -4.0, ELEVENTH: 1.0}

@@ -52,6 +52,7 @@ def test_one_search_says_whose_share_changes_most():
     assert "clinic 0's share changes most, from 50 to 81" in alt
 
 
+@pytest.mark.slow
 def test_the_chapters_own_lines_find_what_the_core_finds():
     """Its cells tagged `algorithm`, on another federation, and for other settings."""
     cells = nbformat.read(CHAPTER, as_version=4).cells

@@ -100,6 +100,7 @@ def test_the_temperature_is_the_best_factor_for_the_outputs():
     assert np.isnan(seen.temperature(now)["temper"])
 
 
+@pytest.mark.slow
 def test_the_two_terms_of_a_round_and_its_moment_are_seen():
     bench = Bench(samples=300, tests=60, sizes={"hidden": [8]})
     world = bench.place("dirichlet", clients=4, alpha=1.0)(7)

@@ -30,6 +30,7 @@ def half(
     )
 
 
+@pytest.mark.slow
 def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     paper = PRINTED["wrong", "alike"]
     clean = ended({}, {})

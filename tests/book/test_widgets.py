@@ -62,6 +62,7 @@ def controls_and_picture(box):
     return bar.children, stage.children[0]
 
 
+@pytest.mark.slow
 def test_every_combination_has_its_frame(draw):
     box = frames(draw, Axis("r", [0, 1, 2]), Axis("task", ["a", "b"], "buttons"))
     assert sorted(draw.calls) == [(r, t) for r in (0, 1, 2) for t in "ab"]
@@ -74,6 +75,7 @@ def test_every_combination_has_its_frame(draw):
             assert f"({i}, &#39;{'ab'[j]}&#39;)" in visible(outer)
 
 
+@pytest.mark.slow
 def test_every_stack_is_linked_in_the_browser_to_its_control(draw, links):
     box = frames(draw, Axis("r", [0, 1, 2]), Axis("task", ["a", "b"], "dropdown"))
     (r, task), outer = controls_and_picture(box)
@@ -81,6 +83,7 @@ def test_every_stack_is_linked_in_the_browser_to_its_control(draw, links):
     assert set(links) == {(r, outer), *inner}
 
 
+@pytest.mark.slow
 def test_first_state_is_what_start_says(draw):
     box = frames(draw, Axis("r", [5, 6, 7], start=2), Axis("t", [1, 2], start=1))
     (r, t), outer = controls_and_picture(box)
@@ -88,6 +91,7 @@ def test_first_state_is_what_start_says(draw):
     assert "(7, 2)" in visible(outer)
 
 
+@pytest.mark.slow
 def test_equal_frames_share_one_model():
     def same_for_all_alpha(kind, alpha):
         shown = alpha if kind == "skewed" else "any"
@@ -108,6 +112,7 @@ def test_key_saves_the_drawing(draw):
     assert len(models(box, W.HTML)) == 2
 
 
+@pytest.mark.slow
 def test_frames_share_one_layout(draw):
     box = frames(draw, Axis("x", range(10)))
     assert len({frame.layout.model_id for frame in models(box, W.HTML)}) == 1

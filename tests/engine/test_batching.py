@@ -68,6 +68,7 @@ def of(training: Training, rule: Rule) -> fl.Method:
     return fl.fedavg(training, rule=rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["looped", "stacked"])
 def test_together_is_as_alone(world, which, monkeypatch) -> None:
     plays = [fl.Run(world, of(*setting), 2, seed=1) for setting in SETTINGS]
@@ -147,6 +148,7 @@ def furnished(small_data) -> fl.World:
     return fl.world(small_data, who, make, proxy=fl.Proxy(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ENGINES)
 @pytest.mark.parametrize("name", fl.METHODS)
 def test_every_rule_of_every_method_trains_with_two_values_of_each_float(

@@ -40,6 +40,7 @@ from tests.engine_cases import (
     assert_same_bits,
     problem,
 )
+from tests.once import examples
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 EVERYTHING = replace(
@@ -81,6 +82,7 @@ def in_order(sizes_):
     return sorted(sizes_, reverse=True)
 
 
+@pytest.mark.slow
 @WAYS
 @pytest.mark.parametrize("name", [PLAIN, TRICKY, "small cnn"])
 def test_a_stage_gives_every_rounds_numbers_from_the_same_place(name, training, rule):
@@ -160,6 +162,7 @@ def test_stages_are_kept_for_rounds_alike_and_share_their_graphs_memory(
     assert {id(s.capture) for s in (first, *others)} == {id(kept["graphs"])}
 
 
+@pytest.mark.slow
 def test_sizes_that_take_turns_are_captured_once_each(rounds, monkeypatch):
     """Six kinds of rounds in turn, as of five own models beside a group's."""
     monkeypatch.setattr(module, "_room", lambda: 1e9)
@@ -192,6 +195,7 @@ def test_a_stage_counts_all_that_it_holds(rounds, monkeypatch):
     assert 2 * parameters <= stage.nbytes < 5 * parameters
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_cohort_that_is_let_go():
     """Without the garbage collector: memory is needed just when it has run out."""
     model, x, y, cohort, given_ = problem(TRICKY, [16] * 3)
@@ -383,7 +387,8 @@ def test_a_cohort_that_fills_the_device_is_split():
         torch.cuda.empty_cache()
 
 
-@settings(max_examples=10)
+@pytest.mark.slow
+@settings(max_examples=examples(10))
 @given(st.lists(st.integers(0, 25), min_size=2, max_size=7), st.booleans())
 def test_any_ragged_cohort_is_trained_as_the_loop_does(sizes_, drop_last):
     training = replace(ROUND, drop_last=drop_last)

@@ -31,6 +31,7 @@ from tests.engine_cases import (
     pick,
     problem,
 )
+from tests.once import examples
 
 CHOICES = {
     "sizes": st.lists(st.integers(0, 23), min_size=1, max_size=5),
@@ -43,7 +44,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("name", NETS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(**CHOICES)
 def test_stacked_looped_and_an_ordinary_loop_agree(name, sizes, **choices):
     training = Training(lr=0.05, **choices)
@@ -138,7 +139,7 @@ def test_the_looped_engine_uses_the_cores_and_gives_them_back():
     """A rule sees which thread it runs in, and with how many of PyTorch's own."""
     torch.set_num_threads(2)
     seen = set()
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=300)
 
     def spy(net, params, batch, given):
         if threading.current_thread() not in {thread for thread, _ in seen}:
@@ -155,6 +156,7 @@ def test_the_looped_engine_uses_the_cores_and_gives_them_back():
     assert threading.current_thread() not in {thread for thread, _ in seen}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [256, 2])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [n for n in NETS if n != "resnet"])

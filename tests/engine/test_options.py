@@ -33,6 +33,7 @@ from tests.engine_cases import (
     problem,
     with_pytorchs_norms,
 )
+from tests.once import examples
 
 COUNTS = st.one_of(
     st.none(), st.integers(0, 4), st.tuples(st.integers(0, 2), st.integers(2, 5))
@@ -54,7 +55,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", NETS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(**OPTIONS)
 def test_every_option_is_that_of_an_ordinary_loop(name, sizes, **choices):
     choices["keep_velocity"] &= choices["momentum"] > 0

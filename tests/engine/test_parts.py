@@ -31,6 +31,7 @@ def test_parts_are_as_large_as_allowed():
     assert [len(rows) for rows in seen] == [4, 4, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [
@@ -50,6 +51,7 @@ def test_a_part_that_does_not_fit_is_halved_once_with_a_warning(error):
     assert seen[3:] == [[1, 2, 3], [4, 5]]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_twice_ends_with_what_to_do():
     play, _ = device(1)
     with (
@@ -68,6 +70,7 @@ def test_other_errors_pass_as_they_are():
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 def test_training_survives_a_cohort_that_does_not_fit(monkeypatch):
     given_ = problem("mlp", UNEQUAL)
     want = train(*given_, Training())

@@ -13,8 +13,8 @@ from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME, UNDECIDED
 from fedlab_ledger.papers import CLAIMS
 from fedlab_ledger.report.answers import QUESTIONS, Count, answers, in_field, stance
-from fedlab_ledger.report.book import opened
 from fedlab_ledger.report.earlier import FAILED, FEW, HELD, crossed, earlier
+from tests.once import the_book
 
 AHEAD, BEHIND, OPEN = [2, 2.1, 1.9], [-3, -3.1, -2.9], [1, -1, 0.5]
 
@@ -141,8 +141,9 @@ def test_tries_are_counted_where_they_look_for_a_comparison():
     assert answered(rows).again == ""
 
 
+@pytest.mark.slow
 def test_the_common_field_counts_by_intervals():
-    book = opened()
+    book = the_book()
     for a in answers(book):
         assert [arm for arm, _ in a.fields] == [a.question.arm, *a.question.controls]
         assert all(count.n == 6 for _, count in a.fields)
@@ -206,8 +207,9 @@ def test_the_reading_of_before_took_undecided_for_failed():
     assert earlier(tie) == HELD  # the mean is within the tolerance
 
 
+@pytest.mark.slow
 def test_both_readings_count_every_claim_that_was_run():
-    book = opened()
+    book = the_book()
     rows = [j for paper in book.papers for j in book.claimed(paper)]
     done = sum(j.verdict.word != NONE for j in rows)
     assert sum(sum(c.values()) for c in crossed(rows).values()) == done > 100

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fedlab_ledger import Cell, Store, Table
 from fedlab_ledger.model import store as stores
 from fedlab_ledger.model.as_needed import as_needed
@@ -22,6 +24,7 @@ def line_of(c: Cell, value: float) -> dict:
     return LINE | about | {"key": c.key("tiny"), "value": value}
 
 
+@pytest.mark.slow
 def test_the_projects_ledger_is_the_same_read_at_once_or_as_needed():
     whole, needed = LEDGER.read(), as_needed(LEDGER, TABLES.values())
     assert len(whole.lines) > 400

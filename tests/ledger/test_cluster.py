@@ -270,6 +270,7 @@ TABLE = "run made/table1"
 RUN = f"{TABLE} --seeds 0 1 --engine ray"
 
 
+@pytest.mark.slow
 def test_the_command_line_answers_as_for_the_local_engine(here, ray, capsys):
     ray(cpus=1)
     code, out, err = call(RUN, capsys)

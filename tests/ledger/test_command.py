@@ -185,6 +185,7 @@ def test_cells_that_cannot_be_run_end_in_2(here, capsys, monkeypatch):
     assert code == 2 and out.count("cannot be run: no such data here") == 4
 
 
+@pytest.mark.slow
 def test_ledgers_are_merged_and_verified(here, capsys):
     assert call(f"{RUN} --ledger one --column one", capsys)[0] == 0
     assert call(f"{RUN} --ledger two --column two", capsys)[0] == 0

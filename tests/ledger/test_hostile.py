@@ -316,6 +316,7 @@ def test_nothing_printed_steers_a_terminal():
     assert printable(EVIL) == "\\x1b[2J\\x1b]0;title\\x07\\nall there\\u202e"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["device", "row", "column", "table", "torch", "key"])
 def test_hostile_text_reaches_no_terminal(here, capsys, monkeypatch, field):
     assert call("run made", capsys)[0] == 0
@@ -371,6 +372,7 @@ def test_one_jobs_error_is_not_the_others(here, capsys, monkeypatch):
     assert "B | one: " in out and len(Store(here / "results/ledger").read().lines) == 1
 
 
+@pytest.mark.slow
 def test_a_learning_rate_beyond_reason_diverges_and_is_no_error(tmp_path):
     """Of every table whose runs are watched, the tiny cells."""
     from dataclasses import replace

@@ -85,6 +85,7 @@ def test_an_observer_that_is_not_there_is_refused():
 # -- playing -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_seen_is_stored_beside_the_curve_and_read_again(tmp_path):
     law = replace(TINY, method="gws", options={"server_epochs": 2})
     law = replace(law, proxy={"per_class": 2})

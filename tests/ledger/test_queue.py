@@ -111,6 +111,7 @@ def test_a_whole_name_is_that_row_alone():
     assert Wanted("t").of(cells) == cells and not Wanted("t", "x").of(cells)
 
 
+@pytest.mark.slow
 def test_seeds_train_alone_where_stacking_gains_nothing():
     small = cell("small")
     deep = replace(

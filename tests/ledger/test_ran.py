@@ -54,6 +54,7 @@ def test_constants_are_said_by_what_they_belong_to():
     }
 
 
+@pytest.mark.slow
 def test_nothing_that_a_setting_sets_is_left_out():
     """The constants have everything that `ran_on` and `methods` do not say."""
     told = {"dataset", "sample", "model", "rounds", "participants", "method"}

@@ -292,6 +292,7 @@ def test_a_cluster_that_is_not_there_is_one_line_within_seconds(
     assert len(waits) == 2 and max(waits) <= 5
 
 
+@pytest.mark.slow
 def test_a_cluster_that_never_answers_costs_the_budget_and_no_more(monkeypatch):
     """Somebody listens and says nothing; Ray would wait."""
     silent, waiting, answered = type(sys)("ray"), threading.Event(), []

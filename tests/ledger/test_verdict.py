@@ -170,6 +170,7 @@ def test_what_would_have_been_seen_is_seen_four_times_in_five():
     assert 0.74 <= np.mean([word != UNDECIDED for word in found]) <= 0.9
 
 
+@pytest.mark.slow
 def test_chance_alone_decides_one_time_in_twenty():
     """Half of those to either side."""
     draws = np.random.default_rng(1)

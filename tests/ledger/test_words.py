@@ -14,6 +14,8 @@ from scipy import stats
 from fedlab_core import __main__
 from tools.paths import ROOT
 
+pytestmark = pytest.mark.slow  # every claim is judged
+
 
 @pytest.fixture(scope="module")
 def stored() -> dict[str, dict[int, float | None]]:

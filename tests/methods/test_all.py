@@ -140,6 +140,7 @@ def test_without_a_proxy_it_is_refused_before_anyone_trains(
         fl.federate(small_world, METHODS[name](LOCAL), 2)
 
 
+@pytest.mark.slow
 def test_as_many_clusters_as_there_are_clients(furnished):
     for name, taking_part in (("kmeans", 2), ("fesem", 6)):
         asked = METHODS[name](LOCAL, k=6)

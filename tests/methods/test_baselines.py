@@ -133,6 +133,7 @@ def test_equals_the_plain_version(small_world, name, participants, engine):
     agree(ours, case.plain(s), 2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_is_not_fedavg(small_world, name):
     """A term that does nothing would go unseen in a comparison of accuracies."""
@@ -163,6 +164,7 @@ def test_reduces_to_fedavg(small_world, name):
             assert float((v - b.after[n]).abs().max()) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make, run", [(fl.feddyn, feddyn.run), (fl.feddc, feddc.run)])
 def test_a_clip_that_is_asked_for_is_kept(small_world, make, run):
     """Without one, 10, as in FedDisco's code."""
@@ -179,6 +181,7 @@ def test_a_clip_that_is_asked_for_is_kept(small_world, make, run):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("momentum, after", [(0.9, False), (0.5, False), (0.9, True)])
 def test_scaffolds_corrections_grow_with_much_momentum_unless_after(
     small_world, momentum, after
@@ -238,6 +241,7 @@ BASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_disco_goes_with_every_base_method(small_world, name):
     """FedDisco's Table 2 is a `replace`."""

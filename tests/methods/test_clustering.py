@@ -108,6 +108,7 @@ def test_fesem_equals_the_plain_version(small_world, participants):
     agree(played(small_world, method, participants), want)
 
 
+@pytest.mark.slow
 @pytest.mark.equals("cfl")
 @pytest.mark.parametrize("weigh", [BySize(), Equal()])
 def test_cfl_equals_the_plain_version(permuted, weigh):
@@ -126,6 +127,7 @@ def test_cfl_equals_the_plain_version(permuted, weigh):
     assert len(want[-1].models) > len(want[0].models) > 1  # it was put to the test
 
 
+@pytest.mark.slow
 @pytest.mark.equals("kmeans")
 def test_kmeans_equals_the_plain_version(permuted):
     s = setting(permuted, LOCAL, None)
@@ -143,6 +145,7 @@ def test_kmeans_equals_the_plain_version(permuted):
 # -- two kinds of clients, whose labels are permuted -------------------------------
 
 
+@pytest.mark.slow
 def test_ifca_tells_permuted_labels_apart(permuted):
     h = federate(permuted, ifca(TRAIN, k=2), 8)
     assert pairs(h.group_of) == pairs(KINDS)

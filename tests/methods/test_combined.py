@@ -61,6 +61,7 @@ def test_it_is_named_after_its_parts():
     assert compose(rule="moon", server="moon").name == "MOON"
 
 
+@pytest.mark.slow
 def test_three_papers_in_one_run(place):
     """Each of the three changes what comes out, beside the other two."""
     world = replace(place, tests=[torch.arange(100)] * 4)

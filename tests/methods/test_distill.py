@@ -241,6 +241,7 @@ def test_fine_tuning_lowers_the_loss_on_the_proxy(proxied, optimiser):
     assert loss(got.model) < loss(tree.weighted_sum(now.models, now.weights)) - 0.01
 
 
+@pytest.mark.slow
 def test_labels_matter_to_fine_tuning_alone(proxied, small_local):
     x, y = proxied.view.proxy_set("test")
     other = replace(proxied, proxy=(x, (y + 1) % 10))
@@ -262,6 +263,7 @@ def test_the_engines_agree(proxied, small_local, make, engine):
     assert 0 < h.accuracy() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [feddf, fedbe, server_ft])
 def test_the_same_seed_gives_the_same_bits(proxied, small_local, make):
     method = make(small_local, epochs=3, batch=7)

@@ -150,6 +150,7 @@ def test_capacity_and_shift_of_the_papers_scenarios(name, case):
     assert s == pytest.approx(LINES[name][case][1], abs=5e-5)  # means of 4 digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case, want", [(LABEL, 0.58538), (FEATURE, 0.16607), (CONCEPT, 0.20551)]
 )
@@ -178,6 +179,7 @@ def test_single_moves_stop_at_the_four_types():
     assert cost(one, d, sizes, c) > stuck.cost > free.cost
 
 
+@pytest.mark.slow
 def test_more_capacity_makes_larger_coalitions():
     within, across, sizes, _ = LABEL
     d = blocks(within, across)
@@ -200,6 +202,7 @@ def test_ablations_are_other_inputs():
 # -- the solver --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(problems(20), st.integers(0, 1000))
 def test_the_path_is_that_of_the_plain_version(problem, seed):
     sizes, d, c, _ = problem
@@ -293,6 +296,7 @@ def test_who_holds_the_same_letters_trains_together(two_kinds):
     assert far.solution.coalitions == [[0, 1, 2, 3, 4, 5]]
 
 
+@pytest.mark.slow
 @pytest.mark.equals("fedcollab")
 def test_coalitions_train_like_the_plain_versions(two_kinds):
     """Each a federation of its own, from the same start."""
@@ -307,6 +311,7 @@ def test_coalitions_train_like_the_plain_versions(two_kinds):
             same(r.after, state, g)
 
 
+@pytest.mark.slow
 def test_with_partial_participation_absent_members_keep_their_coalition(
     two_kinds, small_local
 ):
@@ -321,6 +326,7 @@ def test_with_partial_participation_absent_members_keep_their_coalition(
             assert not torch.equal(v[0], r.before[name][0])
 
 
+@pytest.mark.slow
 def test_any_method_trains_in_coalitions(two_kinds, small_local):
     groups = FedCollab(C=5, **QUICK)
     for method in (fedavg(small_local), fedprox(small_local)):

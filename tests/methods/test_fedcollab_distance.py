@@ -62,6 +62,7 @@ def test_the_image_counts_as_well_as_the_label(noise):
     assert blind[0, 1].item() == pytest.approx(0, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [None, 3])
 @pytest.mark.parametrize("batch", [4, 32])
 def test_every_pair_is_trained_as_the_plain_version_trains_it(noise, side, batch):

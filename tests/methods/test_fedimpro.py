@@ -26,6 +26,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.equals("fedimpro")
 @pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("form", FORMS)
@@ -34,6 +35,7 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
     beside_the_plain_version(small_world, form, participants, engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("form", ["code", "paper"])
 def test_a_heads_statistics_are_of_real_and_drawn_features(
@@ -93,6 +95,7 @@ def test_statistics_by_hand():
     assert float(capped["mu"][0]) == pytest.approx(2 / 5000), "omega is D / 5000"
 
 
+@pytest.mark.slow
 def test_without_weight_it_is_fedavg(small_world):
     """The network has no BatchNorm, so synthetic features cannot leak in."""
     off = played(small_world, fl.fedimpro(LOCAL, alpha=0.0), 3)

@@ -230,6 +230,7 @@ def test_the_rates_are_those_of_torchs_schedulers():
 # -- reductions --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 @pytest.mark.parametrize("participants", [None, 3])
 def test_without_server_epochs_it_is_fedavg_to_the_bit(

@@ -45,6 +45,7 @@ def test_learning_lowers_the_loss_on_the_proxy(proxied, learn):
     assert all(torch.equal(v, kept[n]) for n, v in now.models.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [attentive, fedlaw])
 def test_a_client_with_wrong_labels_counts_less(small_data, make):
     """Four clients alike; the first has every label turned into the next."""

@@ -25,6 +25,7 @@ def steps(s, n):
     return lambda k, t: s.batches(k, t)[:n]
 
 
+@pytest.mark.slow
 @pytest.mark.equals("finetune")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_fine_tuning(small_world, participants, engine):
@@ -40,6 +41,7 @@ def test_fine_tuning(small_world, participants, engine):
         assert row["accuracy"] == pytest.approx(got, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.equals("per-fedavg")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_per_fedavg(small_world, participants, engine):
@@ -55,6 +57,7 @@ def test_per_fedavg(small_world, participants, engine):
     assert history.rows[-1]["accuracy"] == pytest.approx(got, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.equals("pfedme")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_pfedme(small_world, participants, engine):
@@ -69,6 +72,7 @@ def test_pfedme(small_world, participants, engine):
             torch.testing.assert_close(theta[n][row], v, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.equals("ditto")
 def test_ditto(small_world):
     s = setting(small_world, LOCAL, None)
@@ -92,6 +96,7 @@ def own_models_of(run):
     return simulation.state.own_models.of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin, plainly", [("first", "first"), ("group", "server")])
 def test_dittos_own_models_begin_where_they_are_told(small_world, begin, plainly):
     """Two of six take part, some for the first time when the model has moved."""
@@ -108,6 +113,7 @@ def test_dittos_own_models_begin_where_they_are_told(small_world, begin, plainly
             torch.testing.assert_close(own[n], v, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_tie_that_strong_is_the_groups_model(small_world):
     """Ditto with a large lambda ends at x, with none trains alone."""
     tied = replace(BARE, lr=0.001)
@@ -141,6 +147,7 @@ def test_own_tests_judge_every_client_on_its_own(small_data):
     assert h.rows[-1]["worst"] == pytest.approx(min(want))
 
 
+@pytest.mark.slow
 def test_personal_models_need_few_judgements(small_world):
     """Only every third round, and the last, is judged; the models are the same."""
     often, seldom = (

@@ -26,6 +26,7 @@ def test_plus_equals_the_plain_version(small_world, participants, engine):
     agree(ours, plain.run_plus(*s.start, *s.sgd, s.equal, 0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.equals("rfedavg")
 @pytest.mark.parametrize("participants, engine", WAYS)
 def test_equals_the_plain_version(small_world, participants, engine):
@@ -34,6 +35,7 @@ def test_equals_the_plain_version(small_world, participants, engine):
     agree(ours, plain.run(*s.start, *s.sgd, s.equal, 0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make, run", [
     (fl.rfedavg, plain.run), (fl.rfedavg_plus, plain.run_plus)
 ])  # fmt: skip
@@ -58,6 +60,7 @@ def test_plus_as_in_the_code_equals_the_plain_version(small_world):
     agree(played(small_world, method, 3), want)
 
 
+@pytest.mark.slow
 def test_as_in_the_code_only_those_who_take_part_are_targets(small_world):
     """The plain version asks them at a round's start, for what ours told at its end."""
     rounds, s = 5, setting(small_world, LOCAL, 3, rounds=5)
@@ -108,6 +111,7 @@ def test_both_pull_alike_where_their_deltas_agree(small_world):
     torch.testing.assert_close(*(torch.autograd.grad(f, here)[0] for f in (far, mean)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [fl.rfedavg, fl.rfedavg_plus])
 def test_without_lambda_it_is_fedavg(small_world, make):
     base = played(small_world, fl.fedavg(LOCAL, fl.Equal()), 3)
@@ -127,6 +131,7 @@ def spread(w, state) -> float:
     return float((rows - rows.mean(0)).square().sum(1).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [fl.rfedavg, fl.rfedavg_plus])
 def test_it_draws_the_mean_features_together(small_world, make):
     local = replace(LOCAL, epochs=5)
@@ -145,6 +150,7 @@ def test_rfedavg_sends_d_numbers_more_each_way(small_world):
     assert more - one == 3 * 4 * (16 + 16 + 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make, run", [
     (fl.rfedavg, plain.run), (fl.rfedavg_plus, plain.run_plus)
 ])  # fmt: skip

@@ -1,5 +1,6 @@
 """Every network trains alike under both engines and in a plain loop."""
 
+import re
 from functools import partial
 
 import pytest
@@ -20,6 +21,7 @@ LOCAL = Training(lr=0.05, epochs=1, batch_size=3, momentum=0.9, weight_decay=0.0
 # second cohort all are full, and a sample's weight is made where the loss is.
 UNEQUAL, FULL = [5, 2, 6], [6, 3]
 COHORTS = [(case, UNEQUAL) for case in TINY]
+LARGE = "resnet18|resnet50|vgg|alexnet|densenet|wrn"
 COHORTS += [(case, FULL) for case in ("mlp", "resnet", "textcnn", "lstm, frozen")]
 
 
@@ -38,7 +40,13 @@ def problem(case: str, sizes, dtype=torch.float64):
     return make().to(dtype), x, y, cohort, ClientInput(start)
 
 
-@pytest.mark.parametrize("case, sizes", COHORTS)
+@pytest.mark.parametrize(
+    "case, sizes",
+    [
+        pytest.param(*c, marks=[pytest.mark.slow] * bool(re.match(LARGE, c[0])))
+        for c in COHORTS
+    ],
+)
 def test_stacked_looped_and_an_ordinary_loop_agree(case, sizes):
     given = problem(case, sizes)
     stacked = train(*given, LOCAL, engine="stacked")

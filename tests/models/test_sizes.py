@@ -68,6 +68,7 @@ def test_the_wide_resnet_has_the_size_of_its_layers():
     assert describe("wrn56_4", COLOUR, 10).parameters == want
 
 
+@pytest.mark.slow
 def test_networks_have_the_size_of_torchvisions():
     tv = torchvision.models
     stem = 3 * 64 * (49 - 9)  # theirs is 7 x 7
@@ -104,6 +105,7 @@ def test_text_networks_have_the_size_of_their_layers():
 # -- where networks may be cut -----------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_resnet18_may_be_cut_where_fedimpro_cuts_it():
     """After each stage of 32 x 32 pixels: 64, 128, 256 maps, and 512 means."""
     got = describe("resnet18", COLOUR, 10).points

@@ -87,6 +87,7 @@ def assert_equals(ours: nn.Module, theirs: nn.Module, size: int):
 GROUPS = partial(nn.GroupNorm, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm, theirs", [("batch", None), ("group", GROUPS)])
 @pytest.mark.parametrize("stem", ["imagenet", "cifar"])
 @pytest.mark.parametrize(
@@ -120,6 +121,7 @@ def test_a_densenet_is_torchvisions():
     assert_equals(build("densenet121", (3, 16, 16), 7, **options)(), want, 16)
 
 
+@pytest.mark.slow
 def test_alexnets_convolutions_are_torchvisions_pooled_by_two():
     want = torchvision.models.alexnet().features
     want[0].padding = (5, 5)  # pyright: ignore

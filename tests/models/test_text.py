@@ -87,6 +87,7 @@ def learnable(n: int = 60, length: int = 6):
     return x, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 @pytest.mark.parametrize("name", ["textcnn", "lstm"])
 def test_texts_are_learnt(name, engine):

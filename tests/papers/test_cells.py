@@ -17,9 +17,9 @@ from fedlab_ledger.judge.show import as_latex, shown
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.provenance import lines_of
 from fedlab_ledger.papers import GAPS, PAPERS, TABLES, field
-from fedlab_ledger.report.book import opened
 from fedlab_ledger.run import build
 from fedlab_ledger.run.build import data_of, maker_of, method_of, run_of, scenario_of
+from tests.once import the_book
 
 CELLS = [cell for table in TABLES.values() for cell in table.cells]
 # samples for training and testing, classes, and the size of an image
@@ -193,6 +193,7 @@ def test_what_the_paper_says_twice_is_the_same():
         assert (equal == size) == column.endswith("NIID-2")
 
 
+@pytest.mark.slow
 def test_those_shown_beside_a_cell_are_there_and_are_others():
     for cell in CELLS:
         if cell.over is None:
@@ -206,6 +207,7 @@ def test_those_shown_beside_a_cell_are_there_and_are_others():
                 assert not same or cell.row == "Scaffold" or scale == "tiny", cell.name
 
 
+@pytest.mark.slow
 def test_every_table_can_be_set_in_latex():
     """The first line is a comment; below it there is nothing but ASCII."""
     for table in TABLES.values():
@@ -268,12 +270,13 @@ ALIKE = {
 }
 
 
+@pytest.mark.slow
 def test_no_method_of_the_ledger_is_another_in_disguise():
     """A baseline that does nothing has FedAvg's curve, to the last digit.
 
     On the field, where all papers meet, FedCollab may leave everyone alone.
     """
-    book, twins, seen, used = opened(), {}, 0, Counter()
+    book, twins, seen, used = the_book(), {}, 0, Counter()
     played: Counter[str] = Counter()
     for cell in (c for c in CELLS if c.paper != "field"):
         for scale in ("small", "paper"):
@@ -323,6 +326,7 @@ def test_every_method_runs_at_the_tiny_scale():
         assert np.isfinite(history.accuracy("last"))
 
 
+@pytest.mark.slow
 def test_a_real_set_is_read_and_thinned(tmp_path, monkeypatch):
     """From a file like the real one, in which a label is the shade of its image."""
     n_train, n_test, classes, size = SETS["fashion_mnist"]

@@ -3,6 +3,7 @@
 import pytest
 
 from fedlab_ledger.papers import CLAIMS, PAPERS, TABLES
+from tests.once import each
 
 ALL = [claim for claims in CLAIMS.values() for claim in claims]
 
@@ -14,7 +15,7 @@ def test_claims_have_names_of_their_own():
     assert all(claim.paper == paper for paper, cs in CLAIMS.items() for claim in cs)
 
 
-@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.path)
+@each(ALL, lambda claim: claim.path)
 def test_a_claim_compares_two_declared_cells(claim):
     one, other = claim.cell, claim.beside
     for cell in (one, other):

@@ -34,6 +34,7 @@ def test_a_pair_shares_its_world_and_differs(d):
         assert getattr(one, name) == getattr(two, name), name
 
 
+@pytest.mark.slow
 def test_what_differs_reaches_the_models():
     """After two rounds, unless one run is only read in two ways."""
     found = {r.setting.key: r.setting for d in RUN for r in (d.stated, d.done) if r}
@@ -46,6 +47,7 @@ def test_what_differs_reaches_the_models():
         assert alike == (d.stated.setting == d.done.setting), d.name
 
 
+@pytest.mark.slow
 def test_effects_are_code_minus_paper_by_seed():
     """Of a step size of nearly zero and a usual one, by hand from their own runs."""
     little = Setting(

@@ -14,10 +14,10 @@ from fedlab_core.rounds.run import run_all
 from fedlab_ledger.model.cells import Setting
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import field
-from fedlab_ledger.report.book import opened
 from fedlab_ledger.run.build import data_of, method_of, run_of
 from fedlab_ledger.run.jobs import jobs
 from fedlab_ledger.run.player import play
+from tests.once import the_book
 
 ALL, OWN, COLLAPSE, TUNING, COMPOSER = field.TABLES
 TWICE = {"for_all": ALL, "for_own": OWN}
@@ -43,6 +43,7 @@ def test_arms_of_a_field_differ_in_the_method_only():
         assert len(worlds) == 1, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", field.ARMS)
 def test_one_run_is_judged_twice(arm):
     """One training serves both tables if constants agree; samples are not shared."""
@@ -82,12 +83,13 @@ def test_a_run_that_ends_at_chance_is_known():
 METHODS = list(product(field.TUNED, field.FIELDS, TWICE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "place", "judged"), METHODS)
 def test_constants_are_the_best_of_the_runs_that_they_are_chosen_by(
     method, place, judged
 ):
     used = field.CHOSEN[judged].get(place, {}).get(method, 1.0)
-    best = field.tuning.best(opened().found, method, place, judged)
+    best = field.tuning.best(the_book().found, method, place, judged)
     assert best is None or used == best
     cell = TWICE[judged].at(method, place)
     name, value = field.TUNED[method][0], field.constant(method, used)
@@ -122,7 +124,7 @@ def test_seeds_that_choose_are_not_reported():
     keys = {c.key("small") for c in TUNING.cells}
     others = {c.key("small") for t in field.TABLES if t is not TUNING for c in t.cells}
     assert not keys & others
-    lines = opened().found.lines
+    lines = the_book().found.lines
     seeds = {seed for key in keys & lines.keys() for seed in lines[key]}
     assert seeds == {*field.tuning.SEEDS}
 
@@ -177,6 +179,7 @@ def test_a_row_is_the_method_that_it_names(names, title):
 SOME = [n for n in field.combinations() if not field.refused(n)][::7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", SOME, ids=field.row)
 @pytest.mark.parametrize("place", field.COMPOSED)
 def test_combinations_run(names, place):

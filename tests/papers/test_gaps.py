@@ -48,6 +48,7 @@ def test_both_sides_of_a_try_are_in_its_table_and_differ_in_little(gap: Gap):
         assert all(getattr(one, n) == getattr(two, n) for n in alike), claim.name
 
 
+@pytest.mark.slow
 def test_a_try_can_be_built():
     letters = [g for g in EVERY if g.claim.cell.settings[g.scale].dataset == "letters"]
     for gap in letters:

@@ -116,6 +116,7 @@ def test_a_shown_cell_says_what_holds_at_its_scale():
         assert ("12 clients with letters" in as_html(table, cells)) is there
 
 
+@pytest.mark.slow
 def test_whatever_was_played_of_a_cell_is_counted_with_the_seeds_that_are_its_own():
     """A search plays seeds of its own: with the rule's alone it would be “not run”."""
     found = Store(paths.ROOT / "results" / "ledger").read()

@@ -15,7 +15,7 @@ from fedlab_ledger.model.lines import Found
 from fedlab_ledger.papers import TABLES
 from fedlab_ledger.papers.fedcollab import tuning, worlds
 from fedlab_ledger.papers.fedimpro.worlds import ARMS
-from fedlab_ledger.report.book import opened
+from tests.once import the_book
 
 
 def at(path: str, row: str, column: str) -> Cell:
@@ -204,11 +204,12 @@ def test_fedcollab_is_the_same_wherever_it_is_shown():
     assert other["paper"].options["C"] == 20 and other["small"].options["C"] == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [worlds.LABEL, worlds.FEATURE])
 @pytest.mark.parametrize("scale", ("tiny", "small", "paper"))
 def test_fedcollabs_c_is_the_best_of_the_runs_that_it_is_chosen_by(shift, scale):
     """At a scale where they are not all played, the cells say so."""
-    best = tuning.best(opened().found, shift, scale)
+    best = tuning.best(the_book().found, shift, scale)
     assert best is not None or scale != "small"
     used = worlds.chosen(shift, scale)["C"]
     ours = at("fedcollab/table1", worlds.OURS, f"Acc, {shift}")
@@ -238,6 +239,7 @@ def test_the_best_of_equals_is_the_one_nearest_the_constant():
     assert tuning.best(found(flat), worlds.CONCEPT, "paper") is None
 
 
+@pytest.mark.slow
 def test_seeds_that_choose_are_not_reported():
     """Their lines have keys that no other cell has."""
     keys = {c.key(s) for c in TABLES["fedcollab/tuning"].cells for s in c.settings}
@@ -249,7 +251,7 @@ def test_seeds_that_choose_are_not_reported():
         if path != "fedcollab/tuning"
     }
     assert len(keys) > 30 and not keys & others
-    lines = opened().found.lines
+    lines = the_book().found.lines
     assert {seed for key in keys & lines.keys() for seed in lines[key]} == {
         *tuning.SEEDS
     }

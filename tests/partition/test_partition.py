@@ -195,6 +195,7 @@ def test_dirichlet_covers_and_reaches_the_minimum(
     assert made.sizes.min() >= min_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-300, 1e-12, 0.01])
 def test_dirichlet_ends_where_few_draws_would_do(alpha):
     y = labels(300)

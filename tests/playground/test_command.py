@@ -12,6 +12,7 @@ def play(*words: str) -> int:
     return __main__.main(["play", *words])
 
 
+@pytest.mark.slow
 def test_a_state_is_played_as_by_hand(capsys):
     assert play("rule=fedprox&clients=4&alpha=0.1&seed=2", "--rounds", "2") == 0
     said = capsys.readouterr().out.splitlines()

@@ -24,6 +24,7 @@ def on_a_page(monkeypatch):
     monkeypatch.setenv("FEDLAB_PAGES", "1")
 
 
+@pytest.mark.slow
 def test_a_page_has_a_picture_and_what_to_train(on_a_page):
     text = shown("alpha=0.1&epochs=8", ALT, sliders=["alpha"], rounds=1)._repr_html_()
     said = re.search(r'data-playground="([^"]*)"', text)
@@ -37,6 +38,7 @@ def test_a_page_has_a_picture_and_what_to_train(on_a_page):
     assert "<script" not in text
 
 
+@pytest.mark.slow
 def test_a_notebook_brings_everything_along(monkeypatch):
     monkeypatch.delenv("FEDLAB_PAGES", raising=False)
     monkeypatch.setattr(piece, "kept", lambda: {"task.json": b"{}"})
@@ -58,6 +60,7 @@ def test_what_is_not_there_is_said(state, how, says):
         live(state, ALT, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "groups=nobody", "weigh=disco&split=two", "present=0.2", "groups=two"]
 )

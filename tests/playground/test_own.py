@@ -98,6 +98,7 @@ def files(monkeypatch) -> dict[str, bytes]:
     return little()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method, row", [(ROOT, "weigh"), (HALF, "server")])
 def test_its_programs_are_added_and_nothing_else_changes(files, method, row):
     page = playground(method)
@@ -121,6 +122,7 @@ def test_what_does_not_go_with_it_is_said(files):
     assert all(text for text in pairs.values())
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_names(files):
     method = replace(ROOT, name="</script><b>", weigh=BySizeRoot("</script><i>"))
     text = playground(method).html()
@@ -128,6 +130,7 @@ def test_hostile_names_stay_names(files):
     assert text.count("</script>") == 2
 
 
+@pytest.mark.slow
 def test_a_page_is_saved_whole_or_not_at_all(files, tmp_path):
     page = playground(ROOT)
     to = page.save(tmp_path / "root.html")
@@ -138,11 +141,13 @@ def test_a_page_is_saved_whole_or_not_at_all(files, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["root.html"]
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_it_in_a_frame(files):
     markup = playground(ROOT)._repr_html_()
     assert markup.startswith("<iframe") and markup.count("<") == 2
 
 
+@pytest.mark.slow
 def test_the_core_finds_who_shows_it(files):
     assert fl.playground is extensions.playground
     assert isinstance(fl.playground(ROOT), page_file.Page)
@@ -173,6 +178,7 @@ def test_what_is_exported_is_kept(tmp_path, monkeypatch):
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 def test_a_velocity_is_an_input_of_the_step(files):
     """The page sets it to zero as a round begins."""
     rules = json.loads(playground(HEAVY).data["rules.json"])

@@ -17,12 +17,14 @@ from tools import playground
 ALONE = next(p for p in PRESETS if p.title == "Alone")
 
 
+@pytest.mark.slow
 def test_a_promise_that_is_kept_is():
     found = presets.held(ALONE)
     assert found.word == SAME and found.n == 5
     presets.keep([ALONE])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted, word",
     [(replace(ALONE, above=True), "-"), (replace(ALONE, beside=ALONE.state), "+0.000")],
@@ -35,6 +37,7 @@ def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypat
     assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.slow
 def test_the_server_that_finds_out_counts_the_wrong_client_least():
     """The story says this besides its promises."""
     preset = next(p for p in PRESETS if p.title == "The server finds out")
@@ -49,6 +52,7 @@ def test_the_server_that_finds_out_counts_the_wrong_client_least():
     assert all(w[wrong] == min(w) < 0.22 for w in late)
 
 
+@pytest.mark.slow
 def test_no_difference_is_no_promise():
     assert presets.held(replace(ALONE, beside=ALONE.state)).word == UNDECIDED
 

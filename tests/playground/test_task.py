@@ -59,6 +59,7 @@ def test_the_solver_finds_who_shares_letters():
     assert len(set(task.coalitions(("dirichlet", 4, 100.0, 0), 30.0))) == 1
 
 
+@pytest.mark.slow
 def test_what_the_page_is_told_of_a_division_is_the_division():
     found = splits(4)
     for kind, number in (("dirichlet", 0.1), ("wrong", 5), ("two", 0), ("sizes", 30)):

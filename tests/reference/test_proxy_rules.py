@@ -55,6 +55,7 @@ TRAINED = [common.train(net(), c, [torch.arange(4)], 1.0, 0, 0) for c in CLIENTS
 N = [0.2, 0.3, 0.5]
 
 
+@pytest.mark.slow
 def test_fedlaw_against_adam_in_plain_numbers():
     # 45 epochs: the rate halves after 20 and after 40
     rates = [0.01] * 20 + [0.005] * 20 + [0.0025] * 5
@@ -69,6 +70,7 @@ def test_fedlaw_against_adam_in_plain_numbers():
     assert lam == pytest.approx(softmax(end[1:]), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [12, 44])
 def test_swa_against_adam_in_plain_numbers(count):
     # first half: cosine rates of epochs 0..6, then half a cosine from there to .05 in

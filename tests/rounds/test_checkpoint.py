@@ -91,6 +91,7 @@ def test_only_what_was_left_is_played(furnished, tmp_path):
     assert numbers == sorted(numbers) == [CUT, CUT, CUT + 1, CUT + 1, ROUNDS, ROUNDS]
 
 
+@pytest.mark.slow
 def test_own_tests_lists_of_groups_and_momentum_go_on(small_data, tmp_path):
     local = fl.Training(lr=0.05, batch_size=16, momentum=0.9, keep_velocity=True)
     who = fl.dirichlet(small_data.y_train, 6, 0.5, seed=1)
@@ -112,6 +113,7 @@ def test_own_tests_lists_of_groups_and_momentum_go_on(small_data, tmp_path):
                 assert (a.clients == b.clients).all()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_stays_over(furnished, tmp_path):
     """One diverges in its first round; the other goes on alone."""
     wild = fl.fedavg(replace(LOCAL, lr=1e9), name="wild")
@@ -129,6 +131,7 @@ def test_a_run_that_is_over_stays_over(furnished, tmp_path):
     assert found[1].rows == whole[1].rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [1, 2])
 def test_runs_of_unequal_rounds_go_on_from_whole_ones(furnished, tmp_path, ends):
     """FedAvg asks for training once a round, Ditto twice: one is in mid-round then."""
@@ -226,6 +229,7 @@ def spoiled(path: Path, how: str) -> None:
         path.mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     ["cut short", "no head", "another's", "the former format", "text", "a folder"],
@@ -243,6 +247,7 @@ def test_what_cannot_be_read_is_not_gone_on_from(furnished, tmp_path, how):
     assert former == (how == "the former format")
 
 
+@pytest.mark.slow
 def test_of_other_runs_nothing_is_taken(furnished, tmp_path):
     cut(furnished, fl.fedavg(LOCAL), tmp_path / "c")
     for kept, method in (
@@ -253,6 +258,7 @@ def test_of_other_runs_nothing_is_taken(furnished, tmp_path):
         assert "it is about other runs" in kept.refused
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_ends_no_run(furnished, tmp_path):
     method, away = fl.fedavg(LOCAL), tmp_path / "no folder" / "c"
     for path in (Path("/dev/full/c"), away / "deeper" / "c"):

@@ -232,6 +232,7 @@ def test_a_run_refuses_bad_numbers(small_world):
 # -- runs side by side -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_equal_runs_apart(small_world, small_local):
     w, other = small_world, Training(lr=0.2, batch_size=8)
     plays = [
@@ -251,6 +252,7 @@ def test_runs_side_by_side_equal_runs_apart(small_world, small_local):
             assert [a[k] for k in keys] == [b[k] for k in keys]
 
 
+@pytest.mark.slow
 def test_worlds_that_differ_in_data_are_not_mixed_up(
     small_data, small_world, small_local
 ):

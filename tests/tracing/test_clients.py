@@ -65,6 +65,7 @@ def test_training_is_what_it_is_told_to_be(name, monkeypatch):
     assert torch.equal(traced.steps, looped.steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistics", ["average", "local"])
 def test_batch_norm_and_dropout_are_traced(statistics, monkeypatch):
     given = problem("mlp, batch norm, dropout", UNEQUAL[:3], torch.float32)
@@ -73,6 +74,7 @@ def test_batch_norm_and_dropout_are_traced(statistics, monkeypatch):
     assert_same(traced, looped, 1e-5)
 
 
+@pytest.mark.slow
 def test_what_a_loss_draws_is_handed_in(monkeypatch):
     """Noise by the batch's key: the same noise, and the key is of each step."""
 
@@ -147,6 +149,7 @@ class Odd(nn.Module):
         return self.head(torch.sort(x.flatten(1), dim=1).values[:, :8])
 
 
+@pytest.mark.slow
 def test_a_network_that_programs_cannot_run_is_named(small_data):
     who = fl.iid(small_data.y_train, 3)
     for make, what in [

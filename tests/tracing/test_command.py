@@ -13,6 +13,7 @@ def trace(*words: str) -> int:
     return __main__.main(["trace", *words])
 
 
+@pytest.mark.slow
 def test_programs_are_written_and_read_back(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["feddisco", "--clients", "3", "--set", "a=.2", "b=.3", "--out", "p.json"]
@@ -29,12 +30,14 @@ def test_programs_are_written_and_read_back(tmp_path, monkeypatch, capsys):
     assert weigh.outputs["weights"].sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_said_with_the_reason(capsys):
     assert trace("feddf", "--clients", "2") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "server: none, the server cannot be traced: it draws random numbers"
 
 
+@pytest.mark.slow
 def test_a_server_that_learns_weights_has_its_inner_step(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["--clients", "2", "--set", "server_epochs=3", "--out", "p.json"]

@@ -97,6 +97,7 @@ SEARCHES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_is_what_it_is_told_to_be(furnished: World, name):  # noqa: F811
     method, ran = SEARCHES[name], Ran()
@@ -109,6 +110,7 @@ def test_a_search_is_what_it_is_told_to_be(furnished: World, name):  # noqa: F81
     assert ran.parts["learn"] == steps == 2 * len(programs.loop["paces"]["root"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistics", ["average", "running"])
 def test_a_search_with_batchnorm_and_dropout(small_data, statistics):
     """Mini-batches of 16, 14 of them in the last; the dropout is drawn from keys."""
@@ -144,6 +146,7 @@ def test_looped_and_stacked_are_what_programs_are_held_to(furnished):  # noqa: F
     assert 0 <= apart(*pair) <= NEAR
 
 
+@pytest.mark.slow
 def test_another_rule_is_told_apart(furnished, traced_clients):  # noqa: F811
     """The comparison can fail: FedProx's programs are not FedAvg's."""
     plain = fl.federate(furnished, METHODS["fedavg"](LOCAL), 2, seed=3)
