@@ -39,12 +39,16 @@ class Dataset:
     vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        most, known = (
-            max(y.max(initial=-1) for y in (self.y_train, self.y_test)),
-            len(self.classes),
-        )
-        require(most < known, f"{self.name}: a label is {most}, of {known} classes")
-        dims = self.x_train.ndim
+        known, dims = len(self.classes), self.x_train.ndim
+        for x, y in (("x_train", "y_train"), ("x_test", "y_test")):
+            labels, kind = getattr(self, y).astype(np.int64), getattr(self, x).dtype
+            most = labels.max(initial=-1)
+            require(most < known, f"{self.name}: a label is {most}, of {known} classes")
+            object.__setattr__(self, y, labels)
+            word = dims == 2 and kind.kind in "iu" and not self.mean
+            sound = word or kind == (np.float32 if dims == 2 else np.uint8)
+            kinds = "images are uint8, numbers float32, and words have no mean"
+            require(sound, f"{self.name}: {x} is {kind}: {kinds}")
         sound = 2 <= dims <= 4 and self.x_train.shape[1:] == self.x_test.shape[1:]
         shapes = f"{self.x_train.shape} and {self.x_test.shape}"
         require(sound, f"{self.name}: x_train and x_test are of shapes {shapes}")

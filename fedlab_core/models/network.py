@@ -24,7 +24,7 @@ from fedlab_core.tree import Tree, check_shapes
 Samples = Annotated[Tensor, Axes("samples ...", "any")]
 Truth = Annotated[Tensor, Axes("samples", "whole", Within(0))]
 # These draw from the global generator, or write their statistics in place.
-_REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
+REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
 
 
 class Net(Protocol):
@@ -172,7 +172,7 @@ class Network:
 
 
 def _refuse(model: nn.Module) -> None:
-    own = {type(m).__name__ for m in model.modules() if isinstance(m, _REFUSED)}
+    own = {type(m).__name__ for m in model.modules() if isinstance(m, REFUSED)}
     require(
         not own,
         f"{', '.join(sorted(own))} cannot train many clients alike: "

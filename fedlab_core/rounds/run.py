@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from fedlab_core.arguments import Count, Seed, checked
@@ -15,6 +15,7 @@ from fedlab_core.engine import Trained, train
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.engine.determinism import exact
 from fedlab_core.engine.merge_runs import merge, numberless
+from fedlab_core.models.examine import alike
 from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.records import History, Run, TrainRequest
@@ -98,10 +99,12 @@ def _data(w: World) -> tuple[int, int]:
 def _pools(worlds: Sequence[World]) -> list[_Pool]:
     """For every world the pool it trains on; worlds that can share one do."""
     kinds: dict[tuple, dict[tuple[int, int], World]] = {}
-    keys = []
+    keys, models = [], list[nn.Module]()
     for w in worlds:
         big = _data(w) if w.x.nbytes > _COPY_BYTES else None
-        keys.append((repr(w.model), w.x.shape[1:], w.x.device, big))
+        kind = next((i for i, m in enumerate(models) if alike(m, w.model)), len(models))
+        models += [w.model] * (kind == len(models))
+        keys.append((kind, w.x.shape[1:], w.x.device, big))
         kinds.setdefault(keys[-1], {})[_data(w)] = w
     pools = {}
     for key, sets in kinds.items():

@@ -295,7 +295,10 @@ class Simulation:
             "steps": int(trained.steps.sum()),
             "bytes": self.now.bytes,
         }
-        alone = len(self.now.servers) == 1
+        alone, own = len(self.now.servers) == 1, {*row, *OWN}
         for g, server in enumerate(self.now.servers):
+            taken = ", ".join(n for n in server.metrics if n in own)
+            said = f"server={self.method.server.name}: metrics {taken}"
+            require(not taken, f"{said}: a round's own name")
             row |= {n if alone else f"{n}.{g}": v for n, v in server.metrics.items()}
         return row

@@ -14,6 +14,7 @@ from fedlab_core.arguments import Axes, Count, Device, Ratio, Seed, Within, chec
 from fedlab_core.data import Dataset
 from fedlab_core.errors import require
 from fedlab_core.models import made_by
+from fedlab_core.models.examine import examined
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.server import ServerView
@@ -129,8 +130,9 @@ def world(
     """
     counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
     x, y, x_test, y_test = _tensors(data, str(device))
+    require(len(x_test) > 0, f"{data.name} has no test sample")
     with torch.random.fork_rng(devices=[]):  # its draws are not used
-        model = made_by(make).to(device).eval()  # whoever trains it copies it
+        model = examined(made_by(make), x[:2]).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known, rest = None, _nobodys(len(data.y_test), tests or ())
     if proxy:
@@ -188,6 +190,13 @@ def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor
     made = _MADE.setdefault(data, {})
     if device in made:
         return made[device]
+    x, columns = data.x_train, data.shape[0]
+    words = x.ndim == 2 and x.dtype.kind in "iu"
+    for name, v in (("mean", data.mean), ("std", data.std)):
+        fits = words or len(v) in (1, columns)
+        require(fits, f"{data.name}: {name} has {len(v)} numbers for {columns}")
+    least = min(data.std, default=1)
+    require(least > 0, f"{data.name}: std is {least:g} somewhere, but must be above 0")
     mean, std = (torch.tensor(v, device=device) for v in (data.mean, data.std))
 
     def seen(x: np.ndarray) -> Tensor:

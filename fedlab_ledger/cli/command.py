@@ -52,8 +52,10 @@ def answer(args: argparse.Namespace) -> int:
     verbs = {"tables": _tables, "show": _show, "run": _run, "verify": _verify}
     verbs |= {"export": _export, "merge": _merge, "claims": _claims}
     args.named = args.ledger is not None  # only one that nobody named may be missing
-    args.ledger = args.ledger or USUAL
     try:
+        for folder in (args.ledger, *getattr(args, "folder", ())):
+            require(folder != "", f"{args.verb}: the name of a folder is empty")
+        args.ledger = args.ledger or USUAL
         return verbs[args.verb](args)
     except InputError as error:  # which may quote what is stored
         raise InputError(fitting(str(error), sys.stderr)) from None
@@ -141,7 +143,8 @@ def _show(args: argparse.Namespace) -> int:
     for kind in _WRITERS:
         if vars(args)[kind] is not None:
             path = writable(vars(args)[kind], f"--{kind}", args.force)
-            require(path not in out.values(), f"--{kind}: {path} is asked for twice")
+            same = path.resolve() in (other.resolve() for other in out.values())
+            require(not same, f"--{kind}: {path} is asked for twice")
             out[kind] = path
     _, found = _read(args)
     cells = shown(table, found, args.scale)

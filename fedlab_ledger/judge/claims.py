@@ -224,7 +224,7 @@ def as_text(rows: list[Judged]) -> str:
 
 def as_json(rows: list[Judged]) -> str:
     """Everything that is known of each claim, as a list of records."""
-    return json.dumps([record(row) for row in rows], indent=1, ensure_ascii=False)
+    return json.dumps([record(row) for row in rows], indent=1)
 
 
 def record(row: Judged) -> dict[str, Any]:

@@ -150,8 +150,10 @@ class Store:
         return _read(path, path, known)  # it has just taken its place
 
     def _merged(self) -> list[str]:
+        at = self.folder / MERGED
+        require(not at.is_symlink(), f"{at} is a link, not a merge's folder: remove it")
         with suppress(FileNotFoundError):
-            return os.listdir(self.folder / MERGED)
+            return [name for name in os.listdir(at) if name.endswith(".jsonl")]
         return []
 
     def _replace_all(self, made: dict[str, bytes]) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -63,7 +64,7 @@ def call(line: str, capsys) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of one command."""
     capsys.readouterr()
     try:
-        code = __main__.main(line.split())
+        code = __main__.main(shlex.split(line))
     except SystemExit as end:
         code = int(end.code or 0)
     out, err = capsys.readouterr()
@@ -141,6 +142,8 @@ def test_tables_are_written_for_others(here, capsys):
     code, _, err = call(line, capsys)
     assert code == 2 and "t.html exists: use --force" in err
     assert call(f"{line} --force", capsys)[0] == 0
+    code, _, err = call(f"show made/table1 --html new --csv {here}/new", capsys)
+    assert code == 2 and "is asked for twice" in err and not (here / "new").exists()
 
 
 def test_stopping_keeps_what_is_done_and_says_so(here, capsys, monkeypatch):
@@ -227,6 +230,9 @@ BAD = {
     "run made --scale huge": "argument --scale: invalid choice",
     "show made/table1 --csv no/t.csv": "--csv: there is no folder no",
     "merge nowhere": "there is no folder nowhere",
+    "merge ''": "merge: the name of a folder is empty",
+    "merge x --ledger ''": "merge: the name of a folder is empty",
+    "run made --ledger ''": "run: the name of a folder is empty",
     "verify --ledger no": "there is no ledger no: `run` makes one",
     "verify 0": "argument count: must be a whole number of 1 or more, not 0",
 }

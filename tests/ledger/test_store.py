@@ -133,6 +133,24 @@ def test_merging_takes_over_what_is_new_once(tmp_path):
         mine.merge([tmp_path / "nowhere"])
 
 
+def test_a_merge_touches_nothing_but_lines_in_a_folder_of_its_own(tmp_path):
+    """A link in the place of its folder leads elsewhere: nothing there is moved."""
+    mine, other, diary = Store(tmp_path / "m"), tmp_path / "other", "diary.txt"
+    mine.append([line()])
+    other.mkdir()
+    for name in (diary, "p-t.jsonl"):
+        (other / name).write_text("mine")
+    (mine.folder / ".merged").symlink_to(other)
+    for step in (mine.read, lambda: mine.append([line(seed=1)])):
+        with pytest.raises(InputError, match="is a link, not a merge's folder"):
+            step()
+    assert {p.name: p.read_text() for p in other.iterdir()} == {
+        diary: "mine", "p-t.jsonl": "mine",
+    }  # fmt: skip
+    (mine.folder / ".merged").unlink()
+    assert list(mine.read().of("k")) == [0]
+
+
 # -- several processes, and kill -9 ------------------------------------------------
 
 SERVER = """

@@ -1,0 +1,117 @@
+"""Refusals of networks that would be trained otherwise than as they are written.
+
+Every client's tensors are put into the same module, one client after another or all at
+once. So a network has to be a function of its parameters, buffers and input alone.
+"""
+
+import copy
+from itertools import zip_longest
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedlab_core.errors import require
+from fedlab_core.models.network import REFUSED
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+_PLAIN = (bool, int, float, complex, str, bytes)
+_FLOATS = (torch.float32, torch.float64)
+
+
+def alike(a: nn.Module, b: nn.Module) -> bool:
+    """Whether two networks are one function of their parameters and buffers.
+
+    They have the same kinds of parts with the same attributes in the same places. What
+    cannot be compared, as a function made anew for each, has to be one object.
+    """
+    parts = zip_longest(a.named_modules(), b.named_modules(), fillvalue=("", None))
+    return a is b or all(m == n and _same_part(x, y) for (m, x), (n, y) in parts)
+
+
+def _same_part(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    return _same(*(
+        {n: v for n, v in vars(m).items() if n not in _TABLES}
+        | {n: _kind(v, n in m._non_persistent_buffers_set)
+           for n, v in (m._parameters | m._buffers).items()}
+        for m in (a, b)
+    ))  # fmt: skip
+
+
+def _kind(value: Tensor | None, constant: bool) -> Any:
+    """The kind of a tensor; its values, too, if no state has them."""
+    if value is None:
+        return None
+    about = str(value.dtype), value.requires_grad, *value.shape
+    return (*about, *value.flatten().tolist()) if constant else about
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b or type(a) is not type(b):
+        return a is b
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(v, b[n]) for n, v in a.items())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, (*_PLAIN, set, frozenset)) and a == b
+
+
+def examined(model: nn.Module, x: Tensor) -> nn.Module:
+    """The network, where the samples x are, if it can be trained as it is written."""
+    first: dict[int, str] = {}
+    every = dict(model.named_parameters(remove_duplicate=False))
+    require(bool(every), f"the network, a {type(model).__name__}, has no parameters")
+    for name, v in every.items():
+        lazy = isinstance(v, nn.parameter.UninitializedParameter) or v.is_meta
+        require(not lazy, f"{name} has no numbers yet: make the network with its sizes")
+        kind = str(v.dtype).removeprefix("torch.")
+        require(v.dtype in _FLOATS, f"{name} is {kind}: parameters must be float32")
+        frozen = f"{name} has requires_grad=False, but all parameters are trained"
+        require(v.requires_grad, f"{frozen}: register it as a buffer to keep it")
+        require(v.ndim > 0, f"{name} has no axis: make it torch.ones(1), for instance")
+        other = first.setdefault(id(v), name)
+        text = f"{other} and {name} are one parameter, and would be trained as two"
+        require(other == name, f"{text}: use the one in forward where both are needed")
+    model.to(x.device)
+    if not any(isinstance(m, REFUSED) for m in model.modules()):
+        _a_function(model, x)
+    return model
+
+
+def _a_function(model: nn.Module, x: Tensor) -> None:
+    """Refuse a network that in training is more than a function of its tensors."""
+    try:
+        probe = copy.deepcopy(model).train()
+    except (
+        RuntimeError
+    ):  # a tensor kept from an earlier call; whoever trains it says so
+        return
+    there = x.clone()
+    before = {n: v.clone() for n, v in probe.named_buffers()}
+    kept = {n: dict(vars(m)) for n, m in probe.named_modules()}
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        state = torch.get_rng_state()
+        try:
+            probe(there)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return  # samples that do not fit are refused where they are used
+        drawn = not torch.equal(state, torch.get_rng_state())
+    who = f"the network, a {type(model).__name__},"
+    require(
+        torch.equal(there, x), f"{who} changes its input in place: not inplace=True"
+    )
+    says = "draws from PyTorch's generator, so that a seed would not fix a run: use "
+    require(not drawn, f"{who} {says}Dropout of fedlab_core.models.layers")
+    for n, v in probe.named_buffers():
+        same = v.shape == before[n].shape and torch.equal(v, before[n])
+        text = (
+            f"{who} writes its buffer {n} in forward, where all clients would find it"
+        )
+        require(same, text)
+    for n, m in probe.named_modules():
+        for key, value in vars(m).items():
+            fixed = not isinstance(value, _PLAIN) or _same(value, kept[n].get(key))
+            at = f"{n}.{key}" if n else key
+            require(fixed, f"{who} keeps {at} from one forward to the next")

@@ -1,0 +1,195 @@
+"""Networks are trained as they are written, or refused when the world is made."""
+
+import copy
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
+
+import fedlab_core as fl
+from fedlab_core.errors import InputError
+from fedlab_core.keys import derive_seed
+from fedlab_core.models import initial_state
+from fedlab_core.models.examine import alike, examined
+from tests.models_cases import TINY, samples
+
+G = np.random.default_rng(0)
+ROWS = G.standard_normal((120, 8)).astype(np.float32)
+LABELS = (ROWS[:, 0] > 0).astype(np.int64) + (ROWS[:, 1] > 0)
+DATA = fl.Dataset("rows", ROWS[:90], LABELS[:90], ROWS[90:], LABELS[90:],
+                  ("a", "b", "c"), (0.0,), (1.0,))  # fmt: skip
+SPLIT = fl.dirichlet(DATA.y_train, 4, 1.0)
+LOCAL = fl.Training(lr=0.1, epochs=2, batch_size=16)
+
+
+class Acts(nn.Module):
+    """A small network with a function in an attribute."""
+
+    def __init__(self, act):
+        super().__init__()
+        self.one, self.two, self.act = nn.Linear(8, 8), nn.Linear(8, 3), act
+
+    def forward(self, x):
+        return self.two(self.act(self.one(x)))
+
+
+class Counts(nn.Module):
+    """A network that does something besides in forward."""
+
+    def __init__(self, how: str):
+        super().__init__()
+        self.a, self.how, self.calls = nn.Linear(8, 3), how, 0
+        self.register_buffer("n", torch.zeros(1))
+
+    def forward(self, x):
+        if self.how == "buffer":
+            self.n += 1
+        if self.how == "new buffer":
+            self.n = self.n + 1
+        if self.how == "attribute":
+            self.calls += 1
+        if self.how == "noise":
+            x = x + torch.randn_like(x)
+        if self.how == "dropout":
+            x = nn.functional.dropout(x, 0.5, self.training)
+        return self.a(x.mul_(2) if self.how == "input" else x)
+
+
+def tied():
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3))
+    net[1].weight = net[0].weight
+    return net
+
+
+def shared():
+    one = nn.Linear(8, 8)
+    return nn.Sequential(one, nn.ReLU(), one, nn.Linear(8, 3))
+
+
+def frozen():
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
+    net[0].weight.requires_grad_(False)
+    return net
+
+
+class Scalar(nn.Module):
+    """A network with a parameter that has no axis."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.scale = nn.Linear(8, 3), nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        return self.a(x) * self.scale
+
+
+REFUSED = {
+    "tied": (tied, "0.weight and 1.weight are one parameter"),
+    "shared": (shared, "0.weight and 2.weight are one parameter"),
+    "frozen": (frozen, "0.weight has requires_grad=False"),
+    "in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 3)),
+                 "changes its input"),
+    "input": (lambda: Counts("input"), "changes its input"),
+    "buffer": (lambda: Counts("buffer"), "writes its buffer n"),
+    "new buffer": (lambda: Counts("new buffer"), "writes its buffer n"),
+    "attribute": (lambda: Counts("attribute"), "keeps calls from one forward"),
+    "noise": (lambda: Counts("noise"), "draws from PyTorch's generator"),
+    "dropout": (lambda: Counts("dropout"), "draws from PyTorch's generator"),
+    "spectral": (lambda: spectral_norm(nn.Linear(8, 3)), "writes its buffer"),
+    "half": (lambda: nn.Linear(8, 3).half(), "weight is float16"),
+    "complex": (lambda: nn.Linear(8, 3).to(torch.complex64), "weight is complex64"),
+    "lazy": (lambda: nn.LazyLinear(3), "weight has no numbers yet"),
+    "meta": (lambda: nn.Linear(8, 3, device="meta"), "weight has no numbers yet"),
+    "nothing": (nn.ReLU, "a ReLU, has no parameters"),
+    "scalar": (Scalar, "scale has no axis"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.filterwarnings("ignore:Lazy modules", "ignore:Complex modules")
+def test_a_network_that_would_be_another_is_refused_in_one_line(name):
+    make, said = REFUSED[name]
+    before = torch.from_numpy(DATA.x_train).clone()
+    with pytest.raises(InputError, match=said) as refused:
+        fl.world(DATA, SPLIT, make)
+    assert "\n" not in str(refused.value)
+    x = fl.world(DATA, SPLIT, lambda: nn.Linear(8, 3)).x
+    assert torch.equal(x, before), "the data stay as they were"
+
+
+def ordinary(make, w) -> dict[str, torch.Tensor]:
+    """A round of FedAvg in plain PyTorch, all samples of a client in each step."""
+    first, states = initial_state(make, derive_seed(0, 0xF1257)), []
+    for k in range(len(w)):
+        net, at = make(), w.client(k)
+        net.load_state_dict(first)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(2):
+            sgd.zero_grad()
+            nn.functional.cross_entropy(net(w.x[at]), w.y[at]).backward()
+            sgd.step()
+        states.append(copy.deepcopy(net.state_dict()))
+    share = w.counts.sum(1) / w.counts.sum()
+    rows = {n: torch.stack([s[n] for s in states]) for n in first}
+    return {n: torch.tensordot(share.to(v), v, 1) for n, v in rows.items()}
+
+
+TRAINED = {
+    "weight norm": lambda: weight_norm(nn.Linear(8, 3)),
+    "a constant buffer": lambda: Counts("nothing"),
+    "sine": lambda: Acts(torch.sin),
+    "layer norm": lambda: nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 3)),
+    "prelu": lambda: nn.Sequential(nn.Linear(8, 8), nn.PReLU(), nn.Linear(8, 3)),
+    "no bias": lambda: nn.Sequential(nn.Linear(8, 4, bias=False), nn.Linear(4, 3)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("engine", ["stacked", "looped"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_network_that_is_taken_is_trained_as_it_is_written(name, engine):
+    w = fl.world(DATA, SPLIT, TRAINED[name])
+    method = fl.fedavg(fl.Training(lr=0.1, epochs=2, batch_size=len(DATA.y_train)))
+    got = fl.federate(w, method, rounds=1, engine=engine, progress=False).states
+    want = ordinary(TRAINED[name], w)
+    for n, v in want.items():
+        torch.testing.assert_close(got[n][0], v, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (lambda: Acts(torch.relu), lambda: Acts(torch.sin)),
+        (lambda: Acts(torch.relu), lambda: Acts(lambda x: x.relu())),
+    ],
+)
+def test_runs_side_by_side_train_their_own_networks(one, other):
+    """Both networks are printed alike."""
+    assert repr(one()) == repr(other())
+    runs = [fl.Run(fl.world(DATA, SPLIT, make), fl.fedavg(LOCAL), rounds=3)
+            for make in (one, other)]  # fmt: skip
+    together = fl.run_all(runs, progress=False)
+    for run, got in zip(runs, together, strict=True):
+        (alone,) = fl.run_all([run], progress=False)
+        for n, v in alone.states.items():
+            torch.testing.assert_close(got.states[n], v, rtol=1e-5, atol=1e-6)
+
+
+def test_networks_are_alike_when_they_are_one_function_of_their_tensors():
+    made = {n: fl.build(name, shape, 3, **options)
+            for n, (name, shape, options) in TINY.items()}  # fmt: skip
+    for n, make in made.items():
+        assert alike(make(), make()), n
+        examined(make(), samples(TINY[n][1], 2))
+    for a, b in combinations(made, 2):
+        assert not alike(made[a](), made[b]()), (a, b)
+    assert not alike(nn.MultiheadAttention(16, 1), nn.MultiheadAttention(16, 4))
+    assert not alike(nn.Sequential(nn.Linear(2, 2)), nn.Sequential())
+    assert not alike(Acts(lambda x: x), Acts(lambda x: x))
+    here, there = Counts("nothing"), Counts("nothing")
+    here.register_buffer("table", torch.zeros(2), persistent=False)
+    there.register_buffer("table", torch.ones(2), persistent=False)
+    assert not alike(here, there)
