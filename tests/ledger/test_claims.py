@@ -198,6 +198,7 @@ def test_claims_as_text():
 
 def test_claims_as_json_have_everything():
     c = claim(62.0, 60.0)
+    assert as_json(judged([c], found(c, [52, 53, 51], [50, 51, 49]))).isascii()
     (one,) = json.loads(as_json(judged([c], found(c, [52, 53, None], [50, 51, 49]))))
     assert one["id"] == "paper-a-b" and one["verdict"] == UNDECIDED
     assert one["lost"] == "1 diverged" and one["seeds"] == 2 and one["mean"] == 2

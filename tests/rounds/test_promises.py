@@ -230,6 +230,21 @@ def test_a_number_for_the_history_is_one_that_a_float_can_hold():
         fl.ServerState({}, metrics={"far": 10**400})
 
 
+@pytest.mark.parametrize("name", ["round", "train_loss", "accuracy", "seed"])
+def test_a_servers_numbers_take_no_name_of_the_rounds_own(
+    small_world, small_local, name
+):
+    plain = fl.fedavg(small_local).server
+
+    def step(now):
+        return replace(plain.step(now), metrics={name: 7.0, "mine": 1.0})
+
+    server = fl.Server("mine", step)
+    method = replace(fl.fedavg(small_local), server=server)
+    with pytest.raises(InputError, match=f"server=mine: metrics {name}: a round's own"):
+        fl.federate(small_world, method, rounds=1)
+
+
 @pytest.mark.parametrize(
     "said, groups, allowed",
     [
