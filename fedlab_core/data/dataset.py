@@ -41,8 +41,8 @@ class Dataset:
     def __post_init__(self) -> None:
         known, dims = len(self.classes), self.x_train.ndim
         for x, y in (("x_train", "y_train"), ("x_test", "y_test")):
-            labels, kind = getattr(self, y).astype(np.int64), getattr(self, x).dtype
-            most = labels.max(initial=-1)
+            labels = np.asarray(getattr(self, y), np.int64)
+            most, kind = labels.max(initial=-1), getattr(self, x).dtype
             require(most < known, f"{self.name}: a label is {most}, of {known} classes")
             object.__setattr__(self, y, labels)
             word = dims == 2 and kind.kind in "iu" and not self.mean
