@@ -39,6 +39,8 @@ class Acts(nn.Module):
 class Counts(nn.Module):
     """A network that does something besides in forward."""
 
+    n: torch.Tensor
+
     def __init__(self, how: str):
         super().__init__()
         self.a, self.how, self.calls = nn.Linear(8, 3), how, 0
@@ -47,6 +49,8 @@ class Counts(nn.Module):
     def forward(self, x):
         if self.how == "buffer":
             self.n += 1
+        if self.how == "same numbers":
+            self.n.copy_(self.n.clone())
         if self.how == "new buffer":
             self.n = self.n + 1
         if self.how == "attribute":
@@ -94,6 +98,7 @@ REFUSED = {
                  "changes its input"),
     "input": (lambda: Counts("input"), "changes its input"),
     "buffer": (lambda: Counts("buffer"), "writes its buffer n"),
+    "same numbers": (lambda: Counts("same numbers"), "writes its buffer n"),
     "new buffer": (lambda: Counts("new buffer"), "writes its buffer n"),
     "attribute": (lambda: Counts("attribute"), "keeps calls from one forward"),
     "noise": (lambda: Counts("noise"), "draws from PyTorch's generator"),
