@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 TESTED := $(wildcard fedlab_core fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
 	notebooks)
 
-# Compiled modules are kept: a process in ten needs nothing else than to be imported.
+# Compiled modules are kept, or every process compiles all packages and tests anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 BEGUN := $(shell date +%s)

@@ -16,7 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from fedlab_core import Dataset, Training, World, build, dirichlet, load, world
 
-# A grammar of web addresses, which no notebook holds: four seconds a process.
+# A grammar of web addresses that nbformat loads: no notebook holds any, and it is slow.
 sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
 Report = pytest.TestReport
 settings.register_profile(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 
+import pytest
 from hypothesis import settings
 
 from fedlab_ledger.report import book
@@ -17,21 +18,24 @@ def examples(usual: int) -> int:
 
 
 def each(items: Iterable, say: Callable[..., str] = str) -> Callable:
-    """Decorator: one test of many small items, which names those that fail.
+    """Decorator: one test of many small items; a group of errors names those that fail.
 
-    For items by the hundred, where a test apiece costs more than what it looks at.
+    For items by the hundred, where a test or a subtest apiece costs more than it does.
     """
     items = list(items)
 
     def of(test: Callable) -> Callable[[], None]:
         def every() -> None:
-            wrong = []
+            assert items
+            wrong: list[BaseException] = []
             for item in items:
                 try:
                     test(item)
-                except AssertionError as error:
-                    wrong.append(f"{say(item)}: {error}")
-            assert items and not wrong, "\n\n".join(wrong)
+                except (Exception, pytest.fail.Exception) as error:
+                    error.add_note(f"(of {say(item)})")
+                    wrong.append(error)
+            if wrong:
+                raise BaseExceptionGroup(f"{len(wrong)} of {len(items)}", wrong)
 
         every.__name__, every.__doc__ = test.__name__, test.__doc__
         return every

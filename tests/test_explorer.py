@@ -45,9 +45,11 @@ def test_every_claim_has_a_row_at_its_slug(records, rows):
     assert [r["id"] for r in records] == list(rows)
 
 
-def test_a_row_says_what_the_record_says(records, rows):
+def test_a_row_says_what_the_record_says(records, rows, subtests):
+    assert records
     for claim in records:
-        check(claim, rows[claim["id"]])
+        with subtests.test(claim["id"]):
+            check(claim, rows[claim["id"]])
 
 
 def check(claim: dict, row: Tag) -> None:

@@ -25,7 +25,6 @@ warnings.simplefilter("ignore")  # filelock's: there is no lock but by a file's 
 for name in unix:
     sys.modules[name] = None
 import filelock, numpy, pandas, safetensors.torch, scipy.special, sklearn.cluster
-import pytest
 import torch, torch.func, torchvision, tqdm.auto
 for home, names in lacks.items():
     module = importlib.import_module(home)

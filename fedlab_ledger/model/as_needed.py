@@ -26,9 +26,8 @@ class AsNeeded(Mapping[str, dict[int, Line]]):
         for place in self.places[key]:
             if place not in self._read:
                 self._read[place] = found_in([self.store.lines(*place)])
-            lines = (
-                self._read[place].of(key) | lines
-            )  # of two the one in the first file
+            # of two lines with one seed, the one in the first file
+            lines = self._read[place].of(key) | lines
         if not lines:
             raise KeyError(key)
         return lines

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import data, iid, world
+from fedlab_core import data
 from fedlab_core.data.sources import SOURCES
 from fedlab_core.errors import InputError
 from tests.data_cases import arrays, leftovers, store
@@ -375,50 +375,3 @@ def test_built_in_constants_about_standardise(name):
     got = data.load(name)
     seen = (got.x_train / 255 - got.mean[0]) / got.std[0]
     assert abs(seen.mean()) < 0.25 and 0.5 < seen.std() < 1.5
-
-
-# -- data are what they are taken for ------------------------------------------------
-
-BYTES, ROWS, WORDS = (np.ones((4, 3, 3), np.uint8), np.ones((4, 3), np.float32),
-                      np.ones((4, 3), np.int32))  # fmt: skip
-
-
-def made(x, y=(0, 1, 1, 0), mean=(0.5,), std=(0.5,)) -> data.Dataset:
-    y = np.array(y)
-    return data.Dataset("mine", x, y, x, y, ("a", "b"), mean, std)
-
-
-@pytest.mark.parametrize(
-    "given, said",
-    [
-        ({"x": BYTES.astype(np.float32)}, "x_train is float32: images are uint8"),
-        ({"x": BYTES.astype(np.uint16)}, "x_train is uint16: images are uint8"),
-        ({"x": ROWS.astype(np.float64)}, "x_train is float64: .* numbers float32"),
-        ({"x": WORDS}, "x_train is int32: .* words have no mean"),
-        (
-            {"x": np.where(np.eye(4, 3) > 0, np.nan, ROWS).astype(np.float32)},
-            "x_train must be .* not one with nan",
-        ),
-        ({"x": ROWS, "std": (0.5, 0.0, 1.0), "mean": (0.0,) * 3}, "std is 0 somewhere"),
-        ({"x": ROWS, "std": (-1.0,)}, "std is -1 somewhere, but must be above 0"),
-        ({"x": ROWS, "mean": (0.0, 1.0)}, "mean has 2 numbers for 3"),
-        ({"x": ROWS, "mean": (), "std": ()}, "mean has 0 numbers for 3"),
-        (
-            {"x": np.ones((4, 3, 3, 2), np.uint8), "std": (1.0,) * 3},
-            "std has 3 numbers",
-        ),
-        ({"x": ROWS, "y": (1, 2, 2, 1)}, "a label is 2, of 2 classes"),
-    ],
-)
-def test_data_that_would_be_taken_for_others_are_refused(given, said):
-    with pytest.raises(InputError, match=said) as refused:
-        d = made(**given)
-        world(d, iid(d.y_train, 2), lambda: torch.nn.Linear(3, 2))
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.int64])
-def test_labels_of_any_whole_kind_are_labels(kind):
-    got = made(ROWS, np.array([0, 1, 1, 0], kind))
-    assert got.y_train.dtype == np.int64 and got.y_train.tolist() == [0, 1, 1, 0]
-    assert made(BYTES).shape == (1, 3, 3) and made(WORDS, mean=(), std=()).shape == (3,)

@@ -24,7 +24,8 @@ from fedlab_core.engine.plan import make_plan
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states
 from fedlab_core.methods.moon import moon
-from tests.engine.test_captured import EVERYTHING, SCAFFOLD, on_cpu, on_gpu, sending
+from tests.engine.test_captured import EVERYTHING, SCAFFOLD, sending
+from tests.engine.test_captured_gpu import on_cpu, on_gpu
 from tests.engine_cases import ROUND, TRICKY, assert_same, assert_same_bits, problem
 from tests.methods.plainly import LOCAL
 from tests.methods.test_all import BRIEF

@@ -146,8 +146,19 @@ def test_a_hundred_thousand_clients_cost_what_the_cohort_costs():
     assert large[1] < 200, f"{large[1]} MB more for 100,000 clients"
 
 
-def test_a_data_set_is_left_as_it_was():
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_data_set_is_left_as_it_was(rows):
     data = load("letters", n_train=40, n_test=20, seed=0)
-    kept, net = data.x_train.copy(), build("mlp", data.shape, 10, hidden=(4,))
+    if rows:  # float32 already: the world's numbers could be written into these
+        flat = (v.reshape(len(v), -1) for v in (data.x_train, data.x_test))
+        train, test = (v.astype(np.float32) for v in flat)
+        data = replace(data, x_train=train, x_test=test)
+    kept = data.x_train.copy()
+
+    def net() -> torch.nn.Module:
+        return torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(kept[0].size, 10)
+        )
+
     w, same = (world(d, iid(d.y_train, 2), net) for d in (data, replace(data)))
     assert np.array_equal(data.x_train, kept) and torch.equal(w.x, same.x)
