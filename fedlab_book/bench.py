@@ -66,7 +66,9 @@ class Bench:
     def __post_init__(self) -> None:
         known = f"part: {', '.join(PARTS)} or all, not {self.part!r}"
         require(self.part in PARTS or self.part == "all", known)
-        require(self.last >= 1, f"last must be 1 or more, not {self.last}")
+        for name in ("last", "samples", "tests"):
+            value = getattr(self, name)
+            require(value >= 1, f"{name} must be 1 or more, not {value}")
 
     def task(self, seed: int) -> fl.Dataset:
         """The data of a seed: the same object whenever it is asked for."""
@@ -125,6 +127,7 @@ class Bench:
         spots = places if isinstance(places, Mapping) else {"": places}
         on = self.seeds if seeds is None else seeds
         require(len(on) > 0, "a comparison needs at least one seed")
+        require(len({*on}) == len(on), f"seeds must differ, not {list(on)}")
         keys: list[Key] = [(w, a, s) for w in spots for a in arms for s in on]
         plays = []
         for where, arm, seed in keys:
@@ -184,15 +187,20 @@ class Comparison:
         return self.curves(arm, where, what)[:, -self.last :].mean(axis=1)
 
     def scores(self, arm: str, where: Any = None, report: str = "last") -> np.ndarray:
-        """In percent, one a seed: mean of the "last" rounds, of "all", or "best"."""
+        """In percent, one a seed: mean of the "last" rounds, of "all", or "best".
+
+        A run that diverged has none: NaN.
+        """
         known = report in ("last", "all", "best")
         require(known, f"unknown report {report!r}: choose from last, all, best")
-        rows = pd.concat([h.frame for h in self.of(arm, where)], ignore_index=True)
+        runs = self.of(arm, where)
+        rows = pd.concat([h.frame for h in runs], ignore_index=True)
         seen = rows.accuracy.dropna()
         if report == "last":
             seen = seen.groupby(rows.seed).tail(self.last)
         each = seen.groupby(rows.seed)
-        return 100 * (each.max() if report == "best" else each.mean()).to_numpy()
+        found = 100 * (each.max() if report == "best" else each.mean()).to_numpy()
+        return np.where([h.diverged for h in runs], np.nan, found)
 
     def gain(
         self, arm: str, over: str = "FedAvg", where: Any = None, report: str = "last"
@@ -225,10 +233,16 @@ def pm(
 ) -> str:
     """Mean ± half its 95 % interval over seeds; what rounds to zero has no minus.
 
-    `sign` is Python's: "+" shows it always, "" only where negative.
+    `sign` is Python's: "+" shows it always, "" only where negative. Seeds without a
+    number are left out, and counted.
     """
-    mean, half = mean_interval(np.asarray(values))
-    return f"{mean:{sign}z.{digits}f}{space}±{space}{half:.{digits}f}"
+    values = np.asarray(values, float)
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return "none"
+    mean, half = mean_interval(there)
+    lost = f" ({len(values) - len(there)} diverged)" * (len(there) < len(values))
+    return f"{mean:{sign}z.{digits}f}{space}±{space}{half:.{digits}f}{lost}"
 
 
 def side(values: Sequence[float] | np.ndarray) -> int:
@@ -270,6 +284,11 @@ def _part(
 ) -> fl.Dataset:
     data, rng = _whole(dataset, data_dir), np.random.default_rng(seed)
     training, testing = PARTS[part]
+    for name, n, y in [
+        ("samples", samples, data.y_train),
+        ("tests", tests, data.y_test),
+    ]:
+        require(n <= len(y), f"{name}={n}: {dataset} has {len(y)}")
     train = _some(data.y_train, samples, training, rng)
     test = _some(data.y_test, tests, testing, rng)
     return replace(
@@ -282,12 +301,15 @@ def _part(
 
 
 def _some(y: np.ndarray, n: int, way: str, rng: np.random.Generator) -> np.ndarray:
-    """Places of n samples; of ten classes, if classes matter."""
+    """Places of n samples; as many of every class, if classes matter."""
+    kinds = int(y.max()) + 1
     if way == "by class":
-        each = [rng.permutation(np.flatnonzero(y == c))[: n // 10] for c in range(10)]
-        return rng.permutation(np.concatenate(each))
+        every = [rng.permutation(np.flatnonzero(y == c)) for c in range(kinds)]
+        return rng.permutation(np.concatenate([some[: n // kinds] for some in every]))
     order = rng.permutation(len(y))
     if way == "any":
         return order[:n]
-    each = [order[y[order] == c][: -(-n // 10)] for c in range(10)]
-    return rng.permutation(np.stack(each, axis=1).ravel()[:n])
+    each = [order[y[order] == c][: -(-n // kinds)] for c in range(kinds)]
+    least = min(map(len, each))
+    require(least >= n // kinds, f"{n} samples of {kinds} classes: one has {least}")
+    return rng.permutation(np.stack([some[:least] for some in each], 1).ravel()[:n])

@@ -58,7 +58,7 @@ example:
 
 exit codes:
   0    done; of run: every cell that has this scale is there
-  1    verify: a stored number came out differently; run: an error ended a job
+  1    train: a run diverged; run: an error ended a job; verify: a number differs
   2    wrong input, in one line; of run: some cells cannot be run, each in a line
   3    run: the budget is used up and cells are left; the same command goes on
   130  stopped with Ctrl-C; what was reported as done is kept
@@ -220,7 +220,8 @@ def _method(args: argparse.Namespace) -> Method:
     base = named(args.method, training, set_by(args.set))
     if args.weigh:
         base = replace(base, weigh=WEIGHS[args.weigh]())
-    return replace(base, groups=nobody) if args.groups == "nobody" else base
+    groups = {"everyone": everyone, "nobody": nobody}.get(args.groups, base.groups)
+    return replace(base, groups=groups)
 
 
 def _target(args: argparse.Namespace) -> Path | None:
@@ -228,7 +229,7 @@ def _target(args: argparse.Namespace) -> Path | None:
     return None if args.out is None else writable(args.out, "--out", args.force)
 
 
-def _train(args: argparse.Namespace) -> None:
+def _train(args: argparse.Namespace) -> int:
     out = _target(args)
     held(args.device, kind_of(Device), {}, "--device")
     held(args.engine, kind_of(Engine), {}, "--engine")
@@ -253,6 +254,7 @@ def _train(args: argparse.Namespace) -> None:
     _report(method, histories)
     if out:
         print(f"wrote {out}")
+    return int(any(h.diverged for h in histories))
 
 
 def _report(method: Method, histories: Sequence[History]) -> None:
@@ -266,12 +268,14 @@ def _report(method: Method, histories: Sequence[History]) -> None:
             n = len(set(h.group_of))
             note += f"  in {n} group{'' if n == 1 else 's'}"
         print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
-    if len(table) > 1:
-        n, (means, half) = len(table), mean_interval(np.array(table), axis=0)
+    sound = [row for row, h in zip(table, histories, strict=True) if not h.diverged]
+    if len(table) > 1 and sound:
+        n, (means, half) = len(sound), mean_interval(np.array(sound), axis=0)
         shown = " / ".join(
             f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
         )
-        print(f"  mean:   {shown}  (95 % t interval, {n} seeds)")
+        of = f" of {len(table)}; the others diverged" * (n < len(table))
+        print(f"  mean:   {shown}  (95 % t interval, {n} seeds{of})")
     if grouped and all(len(set(h.group_of)) == 1 for h in histories):
         print(f"note: {method.name} ended with all in one group", file=sys.stderr)
 
@@ -324,7 +328,7 @@ def _list_data(root: str | os.PathLike | None = None) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 with one line if the input was bad."""
-    verb = ""
+    verb, code = "", 0
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # "?" for what cannot be shown
@@ -334,17 +338,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb = f" {args.verb}"
         if args.verb in args.brought:
             code = args.brought[args.verb](args)
-            sys.stdout.flush()
-            return code
-        if args.verb == "train":
-            _train(args)
+        elif args.verb == "train":
+            code = _train(args)
         elif args.verb == "split":
             _show_split(args)
         elif args.verb == "methods":
             _list_methods()
         else:
             _list_data()
-        sys.stdout.flush()
+        if sys.stdout:  # None, where it was closed
+            sys.stdout.flush()
     except InputError as error:
         return _failed(verb, str(error))
     except BrokenPipeError:  # who read the output has seen enough, as `head` has
@@ -359,7 +362,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"fedlab_core{verb}: stopped, nothing was written", file=sys.stderr)
         return 130
-    return 0
+    return code
 
 
 def _failed(verb: str, why: str) -> int:

@@ -7,10 +7,14 @@ SplitMix64 generator; integer overflow wraps, as it should.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from fedlab_core.errors import require
 
 
 def _signed(constant: int) -> int:
@@ -74,3 +78,18 @@ def derive_seed(*key: int) -> int:
     """A 63-bit seed from a few integers, for generators that want one."""
     words = np.random.SeedSequence(key).generate_state(2, np.uint32)
     return (int(words[0]) << 32 | int(words[1])) >> 1
+
+
+@contextmanager
+def undrawn(who: str, device: torch.device, instead: str) -> Iterator[None]:
+    """Refuse draws from PyTorch's own generators, which the seed of a run leaves."""
+    before = _generators(device)
+    yield
+    same = all(map(torch.equal, before, _generators(device)))
+    says = f"{who} draws from PyTorch's generator, so that a seed would not fix a run"
+    require(same, f"{says}: use {instead}")
+
+
+def _generators(device: torch.device) -> list[Tensor]:
+    own = [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    return [torch.get_rng_state(), *own]

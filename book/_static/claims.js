@@ -380,7 +380,7 @@
   }
 
   function ask() {
-    asked = byId.get(decodeURIComponent(location.hash.slice(1))) ?? null;
+    asked = byId.get(location.hash.slice(1)) ?? null;
     choose();
     if (!asked) return;
     open(asked);

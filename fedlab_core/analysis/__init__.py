@@ -1,10 +1,9 @@
-"""Measures by which the papers explain a result: bounds, curvature, drift, fairness.
+"""Measures by which the papers explain a result: curvature, drift, fairness.
 
 Everything takes a stacked tree of states where it can, so that one call judges the
 models of many clients, rounds or settings. No round of a federation needs any of it.
 """
 
-from fedlab_core.analysis.bounds import Constants, Descent, descend, stationary
 from fedlab_core.analysis.curvature import Curvature, top_curvature
 from fedlab_core.analysis.drift import (
     divergence,

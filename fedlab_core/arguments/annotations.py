@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 MOST = 2**31 - 1  # of what is counted
+LARGEST = 2.0**127  # of what is multiplied with float32
 Sizes = dict[str, int]  # how long the axes of a name are in a call
 
 
@@ -110,18 +111,22 @@ class Axes:
         looked = self.kind != "measured" and 0 not in value.shape
         for end in (value.min(), value.max()) if looked else ():
             if not math.isfinite(end) or self.within.fault(end, {}):
-                return f"one with {end:g}"
+                tensor = isinstance(value, Tensor)
+                there = np.asarray(value.cpu()) if tensor else value
+                where = np.isnan(there) if math.isnan(end) else there == float(end)
+                place = np.argwhere(where)[0].tolist()
+                return f"one with {end:g} at {place}"
         return None
 
 
 Count = Annotated[int, Within(1, MOST)]
 Whole = Annotated[int, Within(0, MOST)]
 Seed = Annotated[int, Within(0, 2**63 - 1)]
-Positive = Annotated[float, Within(0, above=True)]
-NotNegative = Annotated[float, Within(0)]
+Positive = Annotated[float, Within(0, LARGEST, above=True)]
+NotNegative = Annotated[float, Within(0, LARGEST)]
 Measured = Annotated[float, "NaN and infinity too"]  # what came of something
 Fraction = Annotated[float, Within(0, 1)]
-Ratio = Annotated[float, Within(1)]  # of the largest to the smallest
+Ratio = Annotated[float, Within(1, LARGEST)]  # of the largest to the smallest
 Fading = Annotated[float, Within(0, 1, below=True)]  # a momentum, a smoothing
 Labels = Annotated[np.ndarray, Axes("samples", "whole", Within(0, MOST))]
 Stacked = Annotated[dict[str, Tensor], Axes("clients ...", "any")]

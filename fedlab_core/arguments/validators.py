@@ -109,9 +109,11 @@ def _instance(of: Any) -> Kind:
 
         def able(value: Any, sizes: Sizes) -> Any:
             good = callable(value) and all(hasattr(value, name) for name in asked)
+            good = good and not (asked and isinstance(value, type))
             return value if good else _no()
 
-        return Kind(" with ".join(["a function", *asked]), able)
+        has = f" that has {' and '.join(asked)}" if asked else ""
+        return Kind(f"a function{has}", able)
     article = "an" if of.__name__[0] in "AEIOaeio" else "a"
     words, inside = f"{article} {of.__name__}", {}
     if WHEN_PASSED in vars(of):

@@ -10,6 +10,7 @@ from fedlab_core.arguments import checked
 from fedlab_core.atomic_files import replacing
 from fedlab_core.data.dataset import Dataset
 from fedlab_core.data.sources import SOURCES, Source
+from fedlab_core.data.unpack import check_size
 from fedlab_core.errors import InputError, require
 
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test", "classes")
@@ -25,7 +26,9 @@ def read(path: Path) -> Dataset:
     require(path.stem in SOURCES, f"{path} is not named after a data set")
     source = SOURCES[path.stem]
     need = (*_ARRAYS, *_MORE[source.kind])
+    require(not path.is_fifo(), f"{path} is a pipe, not a file")
     try:
+        check_size(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             keys = [key for key in (*need, *_OPTIONAL) if key in stored]
             arrays = {key: stored[key] for key in keys}
@@ -47,10 +50,13 @@ def read(path: Path) -> Dataset:
             names[key] = tuple(str(name) for name in listed)
     for part in ("train", "test"):
         _check_samples(path, source, part, arrays, len(names.get("vocabulary", ())))
-        _check_labels(path, part, arrays, len(names["classes"]))
+        arrays[f"y_{part}"] = y = arrays[f"y_{part}"].astype(np.int64)
+        most = len(names["classes"]) - 1
+        known = len(y) > 0 and 0 <= y.min() and y.max() <= most
+        require(bool(known), f"{path}: y_{part} must hold labels 0 to {most}")
         _check_rest(path, part, arrays)
-    own = _scale(arrays["x_train"]) if source.kind == "numbers" else None
-    mean, std = own or (source.mean, source.std)
+    own = source.kind == "numbers"
+    mean, std = _scale(arrays["x_train"]) if own else (source.mean, source.std)
     return Dataset(path.stem, **arrays, **names, mean=mean, std=std)
 
 
@@ -76,12 +82,6 @@ def _check_samples(
         require(bool(known), f"{path}: x_{part} must hold words 0 to {entries - 1}")
     if source.kind == "numbers":
         require(bool(np.isfinite(x).all()), f"{path}: x_{part} has numbers not finite")
-
-
-def _check_labels(path: Path, part: str, arrays: Arrays, classes: int) -> None:
-    arrays[f"y_{part}"] = y = arrays[f"y_{part}"].astype(np.int64)
-    known = len(y) > 0 and 0 <= y.min() and y.max() < classes
-    require(bool(known), f"{path}: y_{part} must hold labels 0 to {classes - 1}")
 
 
 def _check_rest(path: Path, part: str, arrays: Arrays) -> None:

@@ -14,6 +14,7 @@ from typing import IO
 from fedlab_core.errors import InputError, require
 
 LIMIT = 2**30  # no file that is read here has more bytes
+PACKED = 200  # times that an archive may grow by unpacking
 Wanted = Callable[[PurePosixPath], bool]
 Members = Generator[tuple[PurePosixPath, IO[bytes]]]
 
@@ -60,3 +61,13 @@ def zip_member(archive: Path, name: str) -> Iterator[IO[bytes]]:
             yield file
             return
     raise InputError(f"{archive.name} lacks {name}")
+
+
+def check_size(path: Path) -> None:
+    """Refuse a zip archive that no data set could be packed into as well as that."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        size, packed = sum(m.file_size for m in archive.infolist()), path.stat().st_size
+    sound = size <= PACKED * packed
+    require(sound, f"it unpacks {packed} bytes to {size}: over {PACKED} times as many")

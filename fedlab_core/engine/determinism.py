@@ -1,9 +1,22 @@
 """One arithmetic for everything in a run, whatever the process was set to."""
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+_TURN = [threading.RLock()]  # of the process's threads, whose settings are the same
+
+
+def _forked() -> None:
+    """A child has one thread, which waits for nobody."""
+    _TURN[0] = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager
@@ -11,14 +24,19 @@ def exact(short: bool = False) -> Iterator[None]:
     """The same bits for the same seed, and no shortcut; if `short`, TF32 is one.
 
     Without it, a CUDA device rounds convolutions to TF32, and libraries may choose
-    kernels that add up in any order.
+    kernels that add up in any order. Settings are the process's: threads take turns.
     """
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if short else "highest")
-    try:
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=False, deterministic=True, allow_tf32=short
-        ):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    with _TURN[0]:
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high" if short else "highest")
+        try:
+            with (
+                torch.autocast("cpu", enabled=False),
+                torch.autocast("cuda", enabled=False),
+                torch.backends.cudnn.flags(
+                    enabled=True, benchmark=False, deterministic=True, allow_tf32=short
+                ),
+            ):
+                yield
+        finally:
+            torch.set_float32_matmul_precision(before)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core.arguments import Axes, Positive, Seed, Whole, checked
+from fedlab_core.arguments.annotations import shown
 from fedlab_core.client import Training
 from fedlab_core.client.training import Range, bounds
 from fedlab_core.errors import InputError, require
@@ -208,6 +209,9 @@ def _rates(
     lr = torch.tensor(own, dtype=torch.float64).expand(longest, -1)
     if training.schedule:
         rounds = torch.tensor([c.key[1] for c in clients], dtype=torch.float64)
-        lr = lr * training.schedule(rounds + t / steps.clamp(min=1))
+        times = training.schedule(rounds + t / steps.clamp(min=1))
+        fits = isinstance(times, Tensor) and times.shape in ((), lr.shape)
+        require(fits, f"schedule must give a factor for each time, not {shown(times)}")
+        lr = lr * times
     lr = torch.where(t < steps, lr, 0.0)
     return lr, lr.sum(0)

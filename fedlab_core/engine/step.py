@@ -3,13 +3,14 @@
 # pyright: reportPrivateImportUsage=false
 # torch._foreach_* work on many tensors in one call; torch.optim is built on them.
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments.annotations import shown
 from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, float_like
@@ -17,6 +18,7 @@ from fedlab_core.tree import Tree, check_shapes
 
 # What the engine keeps in a client's state beside what its rule keeps there.
 _VELOCITY, _STATISTICS = "velocity/", "statistics/"
+Hook = Callable[..., Any]
 Gave = tuple[Tree, Tree, Tree, Tensor]  # models, states, uploads, mean losses
 _EPSILON = 1e-8  # of RMSProp, as in PyTorch
 
@@ -39,7 +41,8 @@ def first_states(
     params, buffers = network.split(given.start)
     state: Tree = {}
     if rule.begin:
-        state = dict(torch.vmap(rule.begin)(given.start, given.broadcast))
+        begin = promised("begin", rule.begin)
+        state = dict(torch.vmap(begin)(given.start, given.broadcast))
         ours = ", ".join(n for n in state if "/" in n)
         require(not ours, f"begin gives {ours}: names with a / are the engine's")
     velocity = _zeros(params) if training.keep_velocity else {}
@@ -194,7 +197,7 @@ def corrected(
     """The gradient after the rule's `gradient` and clipping."""
     hook, most = task.rule.gradient, task.training.clip
     if hook:
-        changed = (over_clients(hook) if clients else hook)(grads, params, given)
+        changed = promised("gradient", hook, clients)(grads, params, given)
         check_shapes(changed, params, f"gradient {called(hook)} must give")
         grads = changed
     return clipped(grads, most, clients) if most else grads
@@ -204,7 +207,7 @@ def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree 
     """The term that the rule adds to a step after momentum; None if it has none."""
     if not rule.push:
         return None
-    push = (over_clients(rule.push) if clients else rule.push)(params, given)
+    push = promised("push", rule.push, clients)(params, given)
     check_shapes(push, params, f"push {called(rule.push)} must give")
     return push
 
@@ -224,7 +227,7 @@ def finished(
     own = given.state
     if not rule.finish:
         return own, {}
-    hook = over_clients(rule.finish) if clients else rule.finish
+    hook = promised("finish", rule.finish, clients, 2)
     state, upload = hook(params, given, steps, lr_sum)
     new, sent = sorted(set(state) - set(own)), {n.split(".")[0] for n in upload}
     require(not new, f"finish gives the state {new}, which begin does not know")
@@ -241,7 +244,23 @@ def called(hook: Callable) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-def over_clients(hook: Callable[..., Any]) -> Callable[..., Any]:
+def promised(name: str, hook: Hook, clients: bool = False, trees: int = 1) -> Hook:
+    """The hook, for all clients or one, held to giving tensors by name."""
+
+    def run(*arguments: Any) -> Any:
+        made = hook(*arguments)
+        every = made if trees > 1 and isinstance(made, tuple) else (made,)
+        good = len(every) == trees and all(isinstance(t, Mapping) for t in every)
+        good = good and all(isinstance(v, Tensor) for t in every for v in t.values())
+        must = "twice tensors by name" if trees > 1 else "tensors by name"
+        require(good, f"{name} {called(hook)} must give {must}, not {shown(made)}")
+        return made
+
+    run.__name__ = called(hook)
+    return over_clients(run) if clients else run
+
+
+def over_clients(hook: Hook) -> Hook:
     """A hook of one client, its `ClientInput` wherever it comes, for all of them."""
 
     def run(*arguments):

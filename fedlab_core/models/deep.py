@@ -16,7 +16,7 @@ from fedlab_core.models.split import Point, Shape, Split, Width, cut, flat, need
 class DropChannels(nn.Module):
     """Drop whole channels of a map, as `Dropout` drops single activations."""
 
-    def __init__(self, p: float, salt: int = 0):
+    def __init__(self, p: float, salt: int | None = None):
         super().__init__()
         self.drop = Dropout(p, salt)
 

@@ -5,18 +5,24 @@ once. So a network has to be a function of its parameters, buffers and input alo
 """
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.errors import require
-from fedlab_core.models.network import REFUSED
+from fedlab_core.errors import InputError, require
+from fedlab_core.keys import undrawn
+from fedlab_core.models.network import APART, REFUSED, Network
+from fedlab_core.tree import repeat
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, complex, str, bytes)
 _FLOATS = (torch.float32, torch.float64)
+_COMPLEX = (torch.complex64, torch.complex128)
+_UNFIT = (RuntimeError, ValueError, IndexError, TypeError)
 
 
 def alike(a: nn.Module, b: nn.Module) -> bool:
@@ -88,6 +94,10 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
 
     Tensors count the writes to them, so that one of the same numbers is seen as well.
     """
+    who = f"the network, a {type(model).__name__},"
+    for n, v in model.state_dict().items():
+        number = v.dtype not in (torch.bool, *_COMPLEX)
+        require(number, f"{who} has {n} in its state, which no mean can be taken of")
     try:
         probe = copy.deepcopy(model).train()
     except RuntimeError:  # a tensor of an earlier call is kept: training says so
@@ -95,18 +105,16 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
     there = x.clone()
     before = {n: (v, v._version) for n, v in probe.named_buffers()}
     kept = {n: dict(vars(m)) for n, m in probe.named_modules()}
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        state = torch.get_rng_state()
+    instead = "Dropout of fedlab_core.models.layers"
+    with _quiet(x), undrawn(who, x.device, instead):
         try:
-            probe(there)
-        except (RuntimeError, ValueError, IndexError, TypeError):
+            said = probe(there)
+        except _UNFIT:
             return  # samples that do not fit are refused where they are used
-        drawn = not torch.equal(state, torch.get_rng_state())
-    who = f"the network, a {type(model).__name__},"
+    kind = type(said).__name__
+    require(isinstance(said, Tensor), f"{who} must give a tensor of logits, not {kind}")
     written = there._version > 0
     require(not written, f"{who} changes its input in place: not inplace=True")
-    says = "draws from PyTorch's generator, so that a seed would not fix a run: use "
-    require(not drawn, f"{who} {says}Dropout of fedlab_core.models.layers")
     text = "in forward, where all clients would find it"
     for n, v in probe.named_buffers():
         same = v is before[n][0] and v._version == before[n][1]
@@ -116,3 +124,30 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
             fixed = not isinstance(value, _PLAIN) or _same(value, kept[n].get(key))
             at = f"{n}.{key}" if n else key
             require(fixed, f"{who} keeps {at} from one forward to the next")
+    _for_many(model, x, who)
+
+
+def _for_many(model: nn.Module, x: Tensor, who: str) -> None:
+    """Refuse a network that cannot run as many; notice parts that are not the whole."""
+    network, one = Network(model), model.state_dict()
+    with _quiet(x):
+        try:
+            torch.vmap(network)(repeat(one, 2), x.expand(2, *x.shape))
+        except _UNFIT as error:
+            why = str(error).strip().splitlines()[0]
+            raise InputError(f"{who} cannot run as many at once: {why}") from None
+        if {"features", "head"} <= dict(model.named_children()).keys():
+            try:
+                parts = network.head(one, network.features(one, x))
+                whole = torch.allclose(parts, network(one, x), equal_nan=True)
+            except _UNFIT:
+                whole = False
+            if not whole:
+                APART.add(model)
+
+
+@contextmanager
+def _quiet(x: Tensor) -> Iterator[None]:
+    """No gradients, and nothing drawn that a later draw would notice."""
+    with torch.no_grad(), torch.random.fork_rng([x.device] if x.is_cuda else []):
+        yield

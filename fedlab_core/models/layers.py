@@ -2,8 +2,7 @@
 
 PyTorch's cannot train many clients at once and give the same numbers as one alone:
 
-- `Dropout` draws its mask from a key, so that it depends on (seed, round, client,
-  step) and on nothing else;
+- `Dropout` draws its mask from a key, so from (seed, round, client, step) alone;
 - `BatchNorm` weighs the samples of a mini-batch, so that padding does not count, and
   hands its new running statistics back instead of writing them in place.
 """
@@ -12,17 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from fedlab_core.errors import require
 from fedlab_core.keys import fold, uniform
 from fedlab_core.tree import Tree
 
 
 class Dropout(nn.Module):
-    """Drop each activation with probability p, by a key set from outside."""
+    """Drop activations with probability p, by a key, and a salt, else by its place."""
 
     key: Tensor
 
-    def __init__(self, p: float, salt: int = 0):
+    def __init__(self, p: float, salt: int | None = None):
         super().__init__()
+        require(0 <= p < 1, f"Dropout: p must be from 0 to below 1, not {p!r}")
         self.p, self.salt = p, salt
         self.register_buffer("key", torch.zeros((), dtype=torch.int64), False)
 
@@ -32,7 +33,7 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        drawn = uniform(fold(self.key, self.salt), x.numel()).reshape(x.shape)
+        drawn = uniform(fold(self.key, self.salt or 0), x.numel()).reshape(x.shape)
         return x * (drawn >= self.p) / (1 - self.p)
 
 
@@ -75,9 +76,8 @@ class BatchNorm(nn.Module):
         mean, var = self._statistics(x)
         shape = (1, -1) + (1,) * (x.ndim - 2)
         scale = self.weight * torch.rsqrt(var + self.eps)
-        return (x - mean.reshape(shape)) * scale.reshape(shape) + self.bias.reshape(
-            shape
-        )
+        bias = self.bias.reshape(shape)
+        return (x - mean.reshape(shape)) * scale.reshape(shape) + bias
 
     def take_fresh(self) -> Tree:
         """Hand over the new running statistics, once."""

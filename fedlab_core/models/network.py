@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Annotated, Protocol
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +27,8 @@ Samples = Annotated[Tensor, Axes("samples ...", "any")]
 Truth = Annotated[Tensor, Axes("samples", "whole", Within(0))]
 # These draw from the global generator, or write their statistics in place.
 REFUSED = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._NormBase)
+# Networks whose features and head, one after the other, are not the whole.
+APART: WeakSet[nn.Module] = WeakSet()
 
 
 class Net(Protocol):
@@ -72,7 +76,11 @@ class Network:
         self.bound: _Bound | None = None
         parts = list(self.model.named_modules())
         self.norms = {n: m for n, m in parts if isinstance(m, BatchNorm)}
-        drops = [n for n, m in parts if isinstance(m, Dropout)]
+        drops = {n: m for n, m in parts if isinstance(m, Dropout)}
+        salts = {m.salt for m in drops.values()}
+        free = (salt for salt in count() if salt not in salts)
+        for m in drops.values() if training else ():
+            m.salt = next(free) if m.salt is None else m.salt
         self.live: Tree = dict(self.model.named_parameters())
         self.keys = [f"{n}.key" for n in drops]
         self.weights = [f"{n}.sample_weight" for n in self.norms]
@@ -137,13 +145,16 @@ class Network:
 
     def _part(self, name: str) -> nn.Module:
         try:
-            return self.model.get_submodule(name)
+            part = self.model.get_submodule(name)
+            why = f"is more than its head of its features: `{name}` alone would differ"
         except AttributeError:
-            kind = type(self.model).__name__
+            part, why = self.model, f"has no `{name}`"
+        if name and (part is self.model or self.given in APART):
             raise InputError(
-                f"the network, a {kind}, has no `{name}`: this method needs `features` "
-                "and a `head`, as fedlab_core.models.Split(features, head) has them"
-            ) from None
+                f"the network, a {type(self.model).__name__}, {why}; this method needs "
+                "both, as fedlab_core.models.Split(features, head) has them"
+            )
+        return part
 
     def take_fresh(self) -> Tree:
         """The running statistics that the last call measured, once."""

@@ -14,11 +14,13 @@ from fedlab_core.arguments import Axes, Count, Labels, Within, checked
 from fedlab_core.atomic_files import replacing
 from fedlab_core.errors import InputError, require
 
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
+
 
 @checked
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Sample indices per client, and the call that made them."""
+    """Sample indices per client, none of them twice, and the call that made them."""
 
     kind: str
     asked: dict
@@ -27,6 +29,17 @@ class Partition:
     def __post_init__(self) -> None:
         whole = tuple(held.astype(np.int64) for held in self.indices)
         object.__setattr__(self, "indices", whole)
+        try:
+            self._asked()
+        except (TypeError, ValueError, RecursionError):
+            raise InputError("asked must be what JSON can hold") from None
+        require(len(whole) > 0, "a partition must have one client or more")
+        held = np.concatenate(whole)
+        sample, times = np.unique(held, return_counts=True)
+        twice = sample[times > 1]
+        who = [k for k, own in enumerate(whole) if len(twice) and twice[0] in own]
+        owners = " and ".join(f"client {k}" for k in who[:2])
+        require(not len(twice), f"sample {twice[:1].tolist()} is twice in {owners}")
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -54,10 +67,15 @@ class Partition:
     @property
     def digest(self) -> str:
         """A short hash of everything that defines the split."""
-        h = hashlib.sha256(json.dumps([self.kind, self.asked], sort_keys=True).encode())
+        h = hashlib.sha256(self._asked())
         for held in self.indices:
             h.update(len(held).to_bytes(8, "little") + held.astype("<i8").tobytes())
         return h.hexdigest()[:16]
+
+    def _asked(self) -> bytes:
+        """The call as JSON, NumPy's numbers as plain ones."""
+        call = [self.kind, self.asked]
+        return json.dumps(call, sort_keys=True, default=np.generic.item).encode()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and self.digest == other.digest
@@ -70,7 +88,7 @@ class Partition:
         body = {"kind": self.kind, "asked": self.asked, "digest": self.digest}
         body["indices"] = [held.tolist() for held in self.indices]
         with replacing(path) as file:
-            file.write(json.dumps(body).encode())
+            file.write(json.dumps(body, default=np.generic.item).encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Partition":
@@ -80,7 +98,7 @@ class Partition:
             held = tuple(np.array(i, dtype=np.int64) for i in body["indices"])
             made = cls(body["kind"], body["asked"], held)
             sound = made.digest == body["digest"]
-        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        except _UNREADABLE as error:
             raise InputError(f"{path} is not a saved partition ({error})") from None
         require(sound, f"{path} does not match its own digest: it was changed by hand")
         return made

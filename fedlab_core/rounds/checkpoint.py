@@ -20,13 +20,15 @@ from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.atomic_files import replacing, telling
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.client_state import ClientStates
+from fedlab_core.rounds.identity import fingerprint
 from fedlab_core.rounds.records import Run, RunState
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.tree import CONTIGUOUS, Tree
 
 _ABOUT, _TENSOR, _ITEMS, _KIND = "fedlab", "tensor", "items", "kind"
-FORMAT = 2  # how a file says it; one that says something else is not read
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
+FORMAT = 3  # how a file says it; one that says something else is not read
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_UNREADABLE += (RecursionError, SafetensorError)
 _KINDS = {kind.__name__: kind for kind in (RunState, ClientStates, ServerState)}
 
 
@@ -35,9 +37,10 @@ _KINDS = {kind.__name__: kind for kind in (RunState, ClientStates, ServerState)}
 class Checkpoint:
     """A file that keeps the states of runs, every so many seconds.
 
-    `about` says what the runs are: from a file that says something else, or cannot be
-    read, nothing is taken. `refused` has why, or why none could be written, which ends
-    no run; `say` is told at once. It is whole or not there, and stays until `remove`.
+    The file knows its runs by `fingerprint`; `about` says more of them. From one that
+    is about others, or cannot be read, nothing is taken. `refused` has why, or why none
+    could be written, which ends no run; `say` is told at once. It is whole or not
+    there, and stays until `remove`.
     """
 
     path: Path
@@ -47,12 +50,14 @@ class Checkpoint:
     spent: float = 0.0  # seconds that the runs in the file had taken
     refused: str = ""
     say: Callable[[str], object] = str
+    _runs: list[str] = field(default_factory=list)
     _kept: float = field(default_factory=time.monotonic)
     _begun: float = field(default_factory=time.monotonic)
 
     def load(self, runs: Sequence[Run]) -> list[RunState] | list[None]:
         """The states that these runs were in, if the file knows."""
         self._begun = self._kept = time.monotonic()
+        self._runs = _names(runs)
         nothing = [None] * len(runs)
         if not os.path.lexists(self.path):
             return nothing
@@ -61,7 +66,7 @@ class Checkpoint:
                 head = _head(file)
                 if dict(head).get("format") != FORMAT:
                     raise ValueError("it was written by another version")
-                if [head["about"], head["runs"]] != [self.about, _names(runs)]:
+                if [head["about"], head["runs"]] != [self.about, self._runs]:
                     raise ValueError("it is about other runs")
                 states = _unpacked(head["states"], file.get_tensor)
                 self.spent = float(head["spent"])
@@ -80,7 +85,8 @@ class Checkpoint:
         """Write the state of each run."""
         tensors: Tree = {}
         spent = self.spent + time.monotonic() - self._begun
-        head = {"format": FORMAT, "about": self.about, "runs": _names(runs)}
+        names = self._runs or _names(runs)  # of before they began
+        head = {"format": FORMAT, "about": self.about, "runs": names}
         head |= {"spent": spent, "note": self.note, "states": _packed(states, tensors)}
         try:
             with telling(self.path):
@@ -99,7 +105,8 @@ class Checkpoint:
 
 def _names(runs: Sequence[Run]) -> list[str]:
     """Names of runs, by which a file can tell them apart."""
-    return [f"{run.method.name}, seed {run.seed}, {run.rounds} rounds" for run in runs]
+    about = [f"{r.method.name}, seed {r.seed}, {r.rounds} rounds" for r in runs]
+    return [f"{a}, {fingerprint(r)}" for a, r in zip(about, runs, strict=True)]
 
 
 def noted(path: Path) -> str:

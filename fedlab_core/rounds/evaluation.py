@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fedlab_core.client.rule import PLAIN, ClientInput
 from fedlab_core.engine import Client, Trained
+from fedlab_core.errors import require
 from fedlab_core.metrics import Scores, evaluate, evaluate_own
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.method import nothing
@@ -65,6 +66,8 @@ def _personal(
     for k in everyone if personal.kept or personal.own_model else ():
         if k in kept.of:
             mine = subtree(kept.of[k], personal.kept) if personal.kept else kept.of[k]
+            there = mine.keys() == states.keys()
+            require(there, f"personal={personal.name}: clients keep no {personal.kept}")
             for n, v in mine.items():
                 states[n][k] = v.to(states[n])
     return states

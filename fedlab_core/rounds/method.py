@@ -67,6 +67,9 @@ class Method:
         text = f"{self.name}: weigh={self.weigh.name} compares the members of a group"
         text += ", but groups=nobody leaves every client alone: use groups=everyone"
         require(not alone, text)
+        lacks = self.personal.kept and not self.rule.begin
+        text = f"{self.name}: personal={self.personal.name} judges what clients keep"
+        require(not lacks, f"{text}, but its rule keeps nothing: choose both together")
         unsent = set(self.rule.needs) - {*self.server.sends, *COMMON}
         require(
             not unsent,

@@ -1,5 +1,6 @@
 """A run that is asked for, what is seen of each round, and what comes of it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -56,9 +57,14 @@ class History:
     def accuracy(
         self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
     ) -> float:
-        """Test accuracy: "last" round, "best" round, or "mean" of the last k."""
+        """Test accuracy: "last" round, "best" round, or "mean" of the last k.
+
+        It is NaN if the run diverged; how far it came is in `rows`.
+        """
         curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
         require(len(curve) > 0, "this history has no round yet")
+        if self.diverged:
+            return math.nan
         if which == "best":
             return max(curve)
         return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
@@ -70,9 +76,10 @@ class Run:
     """One simulation to be played: a method in a world, for some rounds, from a seed.
 
     `participants` clients are drawn each round (all by default) from the seed alone, so
-    that every method meets the same ones. `observe` adds columns to the history, of
-    names that a round does not have itself: it is called each round with a `Round`. One
-    that remembers something has it in a dict `memory`, which a checkpoint keeps.
+    that every method meets the same ones; nobody without a sample is. `observe` adds
+    columns to the history, of names that a round does not have itself: it is called
+    each round with a `Round`. One that remembers something has it in a dict `memory`,
+    which a checkpoint keeps.
     """
 
     world: World
@@ -87,8 +94,9 @@ class Run:
 
     def __post_init__(self) -> None:
         clients, asked = len(self.world), self.participants
-        fits = asked is None or asked <= clients
-        require(fits, f"participants must be 1 to {clients}, not {asked}")
+        most = len(self.world.holders)
+        fits = asked is None or asked <= most
+        require(fits, f"participants must be 1 to {most}, not {asked}")
         if self.start is not None:
             check_shapes(self.start, self.world.model.state_dict(), "start must be")
         if self.method.groups.fits:

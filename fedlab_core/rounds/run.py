@@ -15,6 +15,8 @@ from fedlab_core.engine import Trained, train
 from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.engine.determinism import exact
 from fedlab_core.engine.merge_runs import merge, numberless
+from fedlab_core.errors import require
+from fedlab_core.keys import undrawn
 from fedlab_core.models.examine import alike
 from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.method import Method
@@ -41,8 +43,10 @@ def run_all(
     that differ, for a client, in nothing but the learning rate and its rule's numbers.
     `engine` and `precision` are those of `train`. A progress bar counts rounds;
     `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it. With
-    a `checkpoint` the runs go on from where they were when something ended them.
+    a `checkpoint` the runs go on from where they were when something ended them. Runs
+    of several threads take turns.
     """
+    require(not torch.is_inference_mode_enabled(), "no training in inference_mode")
     pools = _pools([run.world for run in runs])
     states = checkpoint.load(runs) if checkpoint else [None] * len(runs)
     simulations = [Simulation(*both) for both in zip(runs, states, strict=True)]
@@ -141,7 +145,10 @@ def _train_all(
         pool, model = pools[members[0]], runs[members[0]].world.model
         given = _joined(parts)
         names = " and ".join({runs[i].method.name: "" for i in members})
-        with during(f"training, round {cohort[0].key[1] + 1} of {names}"):
+        drawing = undrawn(
+            f"training of {names}", pool.x.device, "the key that is given"
+        )
+        with during(f"training, round {cohort[0].key[1] + 1} of {names}"), drawing:
             trained = train(model, pool.x, pool.y, cohort, given, training, rule, **how)
         for i in members:
             mine = slice(first, first + len(wanted[i].cohort))

@@ -16,7 +16,7 @@ from fedlab_core.client.rule import ClientInput
 from fedlab_core.engine import Client, Trained, begin_states
 from fedlab_core.engine.plan import lr_sums
 from fedlab_core.errors import require
-from fedlab_core.keys import derive_seed
+from fedlab_core.keys import derive_seed, undrawn
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
@@ -89,7 +89,8 @@ class Simulation:
     def _round(self, t: int) -> Requests:
         """Make of `now`, a copy of the state before a round, the one after it."""
         run, w, method, now = self.run, self.world, self.method, self.now
-        ids = draw_participants(len(w), run.participants, run.seed, t)
+        drawn = draw_participants(len(w.holders), run.participants, run.seed, t)
+        ids = [w.holders[k] for k in drawn]
         cohort = [Client(w.client(k), (run.seed, t, k)) for k in ids]
         if method.groups.pick:
             there = [server.model for server in now.servers]
@@ -256,7 +257,7 @@ class Simulation:
     ) -> list[Tensor]:
         """Every group's next model; a group without a participant keeps its own."""
         method, w, now, weights = self.method, self.world, self.now, []
-        everyone, losses = torch.tensor(ids), trained.loss.cpu()
+        everyone, losses, here = torch.tensor(ids), trained.loss.cpu(), w.x.device
         servers = list(now.servers)
         for g, before in enumerate(servers):
             there = [row for row, k in enumerate(ids) if now.group_of[k] == g]
@@ -270,7 +271,8 @@ class Simulation:
                 loss=losses[rows],
                 steps=trained.steps[rows],
             )
-            said = method.weigh(members)
+            with undrawn(f"weigh={method.weigh.name}", here, "a seed"):
+                said = method.weigh(members)
             weights.append(weights_of(said, method.weigh.name, members.loss))
             gathered = Gathered(
                 before=before,
@@ -282,7 +284,8 @@ class Simulation:
                 view=w.view,
                 key=(self.run.seed, t, g),
             )
-            after = method.server.step(gathered)
+            with undrawn(f"server={method.server.name}", here, "its `key`"):
+                after = method.server.step(gathered)
             servers[g] = server_of(after, method.server.name, before)
         now.servers = servers
         return weights

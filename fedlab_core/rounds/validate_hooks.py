@@ -42,7 +42,7 @@ def weights_of(said: Any, name: str, loss: Tensor) -> Tensor:
 
 def groups_of(said: Any, name: str, clients: int, groups: int | None = None) -> GroupOf:
     """A group for every client: from 0, and one of those there are."""
-    if isinstance(said, Sequence) and all(isinstance(g, int) for g in said):
+    if isinstance(said, Sequence) and all(type(g) is int for g in said):
         high = len(said) if groups is None else groups
         if len(said) == clients and all(0 <= g < high for g in said):
             return list(said)
@@ -56,7 +56,8 @@ def server_of(said: Any, name: str, before: ServerState) -> ServerState:
     who = f"server={name}"
     good = isinstance(said, ServerState)
     require(good, f"{who} must give a ServerState, not {type(said).__name__}")
-    check_shapes(said.model, before.model, f"{who} must give")
+    for model in (said.model, said.begin):
+        check_shapes(model, before.model, f"{who} must give")
     numbers = {n: v for n, v in said.metrics.items() if isinstance(v, Tensor)}
     many = ", ".join(n for n, v in numbers.items() if v.numel() != 1)
     require(not many, f"{who}: metrics {many} must be one number each")

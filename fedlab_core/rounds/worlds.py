@@ -44,6 +44,7 @@ class World:
     def __post_init__(self) -> None:
         self.partition.within(len(self.x), "training ")
         clients = len(self.partition)
+        require(len(self.holders) > 0, "the partition gives no client a sample")
         for name in ("counts", "tests"):
             held = getattr(self, name)
             fits = held is None or len(held) == clients
@@ -56,6 +57,11 @@ class World:
 
     def __len__(self) -> int:
         return len(self.partition)
+
+    @cached_property
+    def holders(self) -> list[int]:
+        """Clients with at least one sample: only they take part."""
+        return [k for k, n in enumerate(self.partition.sizes.tolist()) if n]
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

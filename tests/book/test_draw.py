@@ -88,7 +88,7 @@ def test_own_test_sets_continue_the_bars():
 
 
 def test_the_classes_of_a_small_client_can_be_read_as_shares():
-    parts = (np.arange(100), np.array([0, 1, 1, 1]), np.array([], dtype=int))
+    parts = (np.arange(100), np.array([100, 101, 102, 103]), np.array([], dtype=int))
     s = Scenario(DATA, Partition("by hand", {}, parts), angles=(0.0, 90.0, 90.0))
     fig = draw.scenario_plot(s, shares=True)
     held, own = (np.array(bars(fig, k)) for k in (0, 1))

@@ -12,7 +12,7 @@ import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.fedlaw_figures import cohort, pulling, tiny, triangle
 from fedlab_book.findings import signs
-from fedlab_core.analysis.landscape import Simplex
+from fedlab_ledger.model.landscape import Simplex
 from tests.figure_cases import SEEDS, drawn, made
 
 # -- Figures 5, 6 and 7 ------------------------------------------------------------

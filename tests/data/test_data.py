@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import os
 import pickle
 import sys
 import types
@@ -375,3 +376,17 @@ def test_built_in_constants_about_standardise(name):
     got = data.load(name)
     seen = (got.x_train / 255 - got.mean[0]) / got.std[0]
     assert abs(seen.mean()) < 0.25 and 0.5 < seen.std() < 1.5
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_no_data_file(tmp_path):
+    os.mkfifo(tmp_path / "mnist.npz")
+    with pytest.raises(InputError, match=r"mnist.npz is a pipe, not a file"):
+        data.load("mnist", tmp_path)
+
+
+def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
+    """Before anything of it is unpacked."""
+    np.savez_compressed(tmp_path / "mnist.npz", x_train=np.zeros(10**7, np.uint8))
+    with pytest.raises(InputError, match=r"unpacks \d+ bytes to \d+: over 200 times"):
+        data.load("mnist", tmp_path)

@@ -50,3 +50,11 @@ def test_labels_of_any_whole_kind_are_labels(kind):
     got = made(ROWS, np.array([0, 1, 1, 0], kind))
     assert got.y_train.dtype == np.int64 and got.y_train.tolist() == [0, 1, 1, 0]
     assert made(BYTES).shape == (1, 3, 3) and made(WORDS, mean=(), std=()).shape == (3,)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_none_is_refused_with_its_place(wrong):
+    x = np.zeros((4, 3), np.float32)
+    x[2, 1] = wrong
+    with pytest.raises(InputError, match=rf"one with {wrong:g} at \[2, 1\]"):
+        made(x, mean=(0.0,))

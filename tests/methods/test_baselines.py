@@ -219,8 +219,12 @@ def test_scaffolds_variates_after_one_round(small_world):
 
 def test_alike_clients_need_no_control(small_data):
     """All clients hold the same samples in one batch: c_i and c cancel."""
-    who = fl.Partition("by hand", {}, (np.arange(60),) * 3)
-    w = fl.world(small_data, who, fl.build("mlp", small_data.shape, 10, hidden=(8,)))
+    x, y = (
+        np.concatenate([v[:60]] * 3) for v in (small_data.x_train, small_data.y_train)
+    )
+    thrice = replace(small_data, x_train=x, y_train=y)
+    who = fl.Partition("by hand", {}, tuple(np.arange(180).reshape(3, 60)))
+    w = fl.world(thrice, who, fl.build("mlp", small_data.shape, 10, hidden=(8,)))
     local = Training(lr=0.1, epochs=3, batch_size=100)
     ours, base = (
         played(w, m, None) for m in (fl.scaffold(local), fl.fedavg(local, Equal()))

@@ -14,6 +14,8 @@ from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.models.examine import alike, examined
+from fedlab_core.models.layers import Dropout
+from fedlab_core.models.network import Network
 from tests.models_cases import TINY, samples
 
 G = np.random.default_rng(0)
@@ -90,7 +92,33 @@ class Scalar(nn.Module):
         return self.a(x) * self.scale
 
 
+class Gives(nn.Module):
+    """A network whose output, or whose way to it, is not every network's."""
+
+    truth: torch.Tensor
+
+    def __init__(self, how: str):
+        super().__init__()
+        self.a, self.how = nn.Linear(8, 3), how
+        self.gru = nn.GRU(8, 8, batch_first=True)
+        if how == "bool":
+            self.register_buffer("truth", torch.ones(3, dtype=torch.bool))
+
+    def forward(self, x):
+        if self.how == "gru":
+            x = self.gru(x[:, None])[0][:, -1]
+        if self.how == "if" and x.sum() > 1e6:
+            x = x * 2
+        out = self.a(x)
+        return {"tuple": (out, x), "dict": {"out": out}}.get(self.how, out)
+
+
 REFUSED = {
+    "gru": (lambda: Gives("gru"), "cannot run as many at once: .*aten::gru"),
+    "if": (lambda: Gives("if"), "cannot run as many at once: .*data-dependent"),
+    "tuple": (lambda: Gives("tuple"), "must give a tensor of logits, not tuple"),
+    "dict": (lambda: Gives("dict"), "must give a tensor of logits, not dict"),
+    "bool buffer": (lambda: Gives("bool"), "has truth in its state, which no mean"),
     "tied": (tied, "0.weight and 1.weight are one parameter"),
     "shared": (shared, "0.weight and 2.weight are one parameter"),
     "frozen": (frozen, "0.weight has requires_grad=False"),
@@ -198,3 +226,56 @@ def test_networks_are_alike_when_they_are_one_function_of_their_tensors():
     here.register_buffer("table", torch.zeros(2), persistent=False)
     there.register_buffer("table", torch.ones(2), persistent=False)
     assert not alike(here, there)
+
+
+class Parts(nn.Module):
+    """Features and a head, with something else between them, or not."""
+
+    def __init__(self, between: bool):
+        super().__init__()
+        self.features, self.head = nn.Linear(8, 8), nn.Linear(8, 3)
+        self.between = between
+
+    def forward(self, x):
+        h = self.features(x)
+        return self.head(h.relu() if self.between else h)
+
+
+@pytest.mark.parametrize("name", ["rfedavg-plus", "moon", "fedimpro"])
+def test_a_network_that_is_more_than_its_parts_is_refused_by_who_needs_them(name):
+    method, plain = fl.METHODS[name](LOCAL), fl.fedavg(LOCAL)
+    apart, whole = (fl.world(DATA, SPLIT, lambda b=b: Parts(b)) for b in (True, False))
+    with pytest.raises(InputError, match="a Parts, is more than its head of its feat"):
+        fl.federate(apart, method, 1)
+    fl.federate(apart, plain, 1)
+    fl.federate(whole, method, 1)
+
+
+def test_dropouts_without_a_salt_drop_other_units():
+    class Both(nn.Module):
+        def __init__(self, salt=None):
+            super().__init__()
+            self.a = nn.Linear(8, 64)
+            self.one, self.two = Dropout(0.5), Dropout(0.5, salt)
+
+        def forward(self, x):
+            h = torch.ones(len(x), 1000) + 0 * self.a(x).sum()
+            return torch.stack([self.one(h), self.two(h)])
+
+    def zeros(net):
+        network = Network(net, training=True)
+        x, key = torch.zeros(1, 8), torch.tensor(5)
+        state = dict(net.named_parameters())
+        with network.training_on(state, {}, torch.ones(1), key):
+            one, two = network(state, x)[:, 0] == 0
+        return float((one & two).float().mean())
+
+    assert abs(zeros(Both()) - 0.25) < 0.05
+    assert abs(zeros(Both(salt=0)) - 0.25) < 0.05, "the given one is left"
+    assert Both().one.salt is None, "the network is left as it was"
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 2.0])
+def test_a_dropout_that_drops_everything_is_refused(p):
+    with pytest.raises(InputError, match="p must be from 0 to below 1"):
+        Dropout(p)

@@ -265,3 +265,69 @@ def test_sound_groups_come_back():
     assert groups_of((0, 1, 1), "mine", 3) == [0, 1, 1]
     assert groups_of([2, 2, 2], "mine", 3) == [2, 2, 2]
     assert groups_of([1, 0, 1], "mine", 3, 2) == [1, 0, 1]
+
+
+NOTHING = {
+    "gradient": lambda grads, params, given: None,
+    "push": lambda params, given: None,
+    "finish": lambda params, given, steps, lr_sum: None,
+    "begin": lambda start, broadcast: None,
+}
+FLOATS = {
+    "gradient": lambda grads, params, given: dict.fromkeys(grads, 0.0),
+    "finish": lambda params, given, steps, lr_sum: {},
+    "begin": lambda start, broadcast: {"mine": 1.0},
+}
+
+
+@pytest.mark.parametrize("engine", ["looped", "stacked"])
+@pytest.mark.parametrize(
+    "name, hook", [*NOTHING.items(), *FLOATS.items()], ids=lambda v: str(v)[:8]
+)
+def test_a_hook_that_gives_no_tensors_is_refused_by_its_name(
+    small_world, small_local, name, hook, engine
+):
+    method = fl.fedavg(small_local)
+    method = replace(method, rule=replace(method.rule, **{name: hook}))
+    with pytest.raises(InputError, match=f"{name} .* must give .*tensors by name, not"):
+        fl.federate(small_world, method, 1, engine=engine)
+
+
+def test_a_schedule_gives_factors(small_world, small_local):
+    wrong = replace(small_local, schedule=lambda time: None)
+    with pytest.raises(InputError, match="schedule must give a factor for each time"):
+        fl.federate(small_world, fl.fedavg(wrong), 1)
+
+
+def test_a_class_is_no_weigh_and_truths_are_no_groups(small_world, small_local):
+    with pytest.raises(InputError, match="weigh.* must be a function that has name"):
+        fl.fedavg(small_local, fl.Disco)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="groups=g must give a group"):
+        groups_of([True, False], "g", 2)
+
+
+def test_a_server_starts_clients_from_a_model_of_the_network(small_world, small_local):
+    plain = fl.fedavg(small_local)
+
+    def step(gathered):
+        return replace(plain.server.step(gathered), start={})
+
+    method = replace(plain, server=replace(plain.server, name="mine", step=step))
+    with pytest.raises(InputError, match="server=mine must give"):
+        fl.federate(small_world, method, 1)
+
+
+def test_a_personal_model_that_nobody_keeps_is_refused(small_world, small_local):
+    kept = fl.pfedme(small_local).personal
+    with pytest.raises(InputError, match="its rule keeps nothing"):
+        replace(fl.fedavg(small_local), personal=kept)
+    other = replace(fl.scaffold(small_local), personal=kept)
+    with pytest.raises(InputError, match="personal=theta: clients keep no theta"):
+        fl.federate(small_world, other, 1)
+
+
+def test_a_run_that_diverged_has_no_accuracy(small_world):
+    wild = fl.Training(lr=1e30, batch_size=16)
+    got = fl.federate(small_world, fl.fedavg(wild), 3)
+    assert got.diverged and "accuracy" in got.rows[0]
+    assert all(math.isnan(got.accuracy(which)) for which in ("last", "best", "mean"))

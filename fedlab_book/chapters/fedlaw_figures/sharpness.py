@@ -19,8 +19,8 @@ from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_book.findings import Row
 from fedlab_core import tree
 from fedlab_core.analysis import top_curvature
-from fedlab_core.analysis.landscape import along, rescaled
 from fedlab_core.rounds.worlds import World
+from fedlab_ledger.model.landscape import along, rescaled
 
 FACTORS = np.linspace(0.5, 1.2, 15)  # that all parameters are multiplied by
 AWAY = np.linspace(-1, 1, 17)  # along the sharpest direction, of length one

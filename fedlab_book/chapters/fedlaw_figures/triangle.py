@@ -18,8 +18,8 @@ from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.fedlaw_figures.common import Numbers
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
-from fedlab_core.analysis.landscape import Simplex, simplex
 from fedlab_core.rounds.records import Round
+from fedlab_ledger.model.landscape import Simplex, simplex
 
 TRIO = ("alike", "one knows all", "two alike")
 STEPS = 12  # of a share of one

@@ -114,10 +114,10 @@ class Playground {
   // Take over an address; what is not known in it is left as usual.
   take(address) {
     this.state = this.usual();
-    const strange = [];
+    const strange = [], has = Object.hasOwn;
     for (const [n, v] of new URLSearchParams(address)) {
-      if (n in this.task.choices && v in this.task.choices[n]) this.state[n] = v;
-      else if (n in this.task.numbers && this.task.numbers[n].stops.includes(+v)) this.state[n] = +v;
+      if (has(this.task.choices, n) && has(this.task.choices[n], v)) this.state[n] = v;
+      else if (has(this.task.numbers, n) && v !== "" && this.task.numbers[n].stops.includes(+v)) this.state[n] = +v;
       else strange.push(`${n}=${v}`);
     }
     this.ignored = strange.join(", ");

@@ -6,10 +6,10 @@ import torch
 from torch.nn import functional as F
 
 from fedlab_core import build, tree
-from fedlab_core.analysis import landscape
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import logits
 from fedlab_core.models import initial_state
+from fedlab_ledger.model import landscape
 
 GRID = (np.linspace(-1, 1, 5), np.linspace(0, 2, 3))
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
+from fedlab_book.chapters import disco_bounds as theory
+from fedlab_book.chapters.disco_bounds import Constants, Problem
 from fedlab_core import dirichlet
-from fedlab_core.analysis import bounds as theory
-from fedlab_core.analysis.bounds import Constants, Problem
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import discrepancy
 from tests.reference import feddisco as plain
