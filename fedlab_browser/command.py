@@ -70,6 +70,7 @@ def _trace(args: argparse.Namespace) -> int:
     from fedlab_browser.tracing import trace
 
     require(bool(args.out) or not args.force, "--force: only with --out")
+    require(args.clients <= 100, f"--clients must be at most 100, not {args.clients}")
     out = None if args.out is None else writable(args.out, "--out", args.force)
     sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
     training = Training(batch_size=args.batch, **sgd)

@@ -49,6 +49,7 @@ from fedlab_core.rounds.groups import everyone, nobody
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.records import History
 from fedlab_core.rounds.run import run_all
+from fedlab_core.rounds.validate_hooks import on_everybodys
 from fedlab_core.rounds.worlds import world
 
 _EPILOG = """\
@@ -175,6 +176,7 @@ def _load(args: argparse.Namespace) -> data.Dataset:
     return data.load(args.dataset, root=args.data, **options)
 
 
+_WRITERS = ("", " train", " split")  # of one file, at the end
 _SPLITS = {  # their options, by what the function takes
     "iid": (partition.iid, {"clients": 10}),
     "dirichlet": (partition.dirichlet, {"clients": 10, "alpha": 0.5}),
@@ -247,11 +249,14 @@ def _train(args: argparse.Namespace) -> int:
         who = _split(args, dataset.y_train, seed)
         place = world(dataset, who, make, args.device, proxy=proxy)
         plays.append(Run(place, method, args.rounds, seed, args.participants))
+    note = on_everybodys(method, None)
     histories = run_all(plays, engine=args.engine, precision=args.precision)
     if out:
         with replacing(out) as file:
             pd.concat([h.frame for h in histories]).to_csv(file, index=False)
     _report(method, histories)
+    if note:
+        print(f"note: {note}", file=sys.stderr)
     if out:
         print(f"wrote {out}")
     return int(any(h.diverged for h in histories))
@@ -360,7 +365,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _failed(verb, f"not enough memory: {error}")
     except KeyboardInterrupt:
-        print(f"fedlab_core{verb}: stopped, nothing was written", file=sys.stderr)
+        kept = (
+            "nothing was written" if verb in _WRITERS else "what was reported is kept"
+        )
+        print(f"fedlab_core{verb}: stopped, {kept}", file=sys.stderr)
         return 130
     return code
 

@@ -7,6 +7,7 @@ once. So a network has to be a function of its parameters, buffers and input alo
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from fedlab_core.errors import InputError, require
 from fedlab_core.keys import undrawn
 from fedlab_core.models.network import APART, REFUSED, Network
-from fedlab_core.tree import repeat
+from fedlab_core.tree import gradient, repeat, with_grad
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, complex, str, bytes)
@@ -130,11 +131,19 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
 def _for_many(model: nn.Module, x: Tensor, who: str) -> None:
     """Refuse a network that cannot run as many; notice parts that are not the whole."""
     network, one = Network(model), model.state_dict()
+    training, many = Network(model, training=True), x.expand(2, *x.shape)
+    params, buffers = training.split(repeat(one, 2))
     with _quiet(x):
         try:
-            torch.vmap(network)(repeat(one, 2), x.expand(2, *x.shape))
+            torch.vmap(network)(params | buffers, many)
+            with torch.enable_grad():
+                params = with_grad(params)
+                out = torch.vmap(partial(training.call, ""))(params | buffers, many)
+                gradient(out.sum(), params)
         except _UNFIT as error:
-            why = str(error).strip().splitlines()[0]
+            why = str(error).strip().splitlines()[0].split(". We could")[0]
+            asks = "data-dependent" in why or ".item()" in why
+            why = "forward asks a tensor (if, float): use torch.where" if asks else why
             raise InputError(f"{who} cannot run as many at once: {why}") from None
         if {"features", "head"} <= dict(model.named_children()).keys():
             try:

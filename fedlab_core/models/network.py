@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 from typing import Annotated, Protocol
 from weakref import WeakSet
 
@@ -77,8 +76,7 @@ class Network:
         parts = list(self.model.named_modules())
         self.norms = {n: m for n, m in parts if isinstance(m, BatchNorm)}
         drops = {n: m for n, m in parts if isinstance(m, Dropout)}
-        salts = {m.salt for m in drops.values()}
-        free = (salt for salt in count() if salt not in salts)
+        free = iter(sorted({*range(2 * len(drops))} - {m.salt for m in drops.values()}))
         for m in drops.values() if training else ():
             m.salt = next(free) if m.salt is None else m.salt
         self.live: Tree = dict(self.model.named_parameters())

@@ -43,7 +43,7 @@ class Checkpoint:
     there, and stays until `remove`.
     """
 
-    path: Path
+    path: str | os.PathLike
     about: str = ""
     every: NotNegative = 300.0
     note: str = ""
@@ -90,7 +90,7 @@ class Checkpoint:
         head |= {"spent": spent, "note": self.note, "states": _packed(states, tensors)}
         try:
             with telling(self.path):
-                self.path.parent.mkdir(exist_ok=True)
+                Path(self.path).parent.mkdir(exist_ok=True)
             with replacing(self.path) as file:
                 file.write(save(tensors, {_ABOUT: json.dumps(head)}))
         except InputError as error:
@@ -100,7 +100,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Take the file away: what it was kept for is done."""
-        self.path.unlink(missing_ok=True)
+        Path(self.path).unlink(missing_ok=True)
 
 
 def _names(runs: Sequence[Run]) -> list[str]:

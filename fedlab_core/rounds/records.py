@@ -62,7 +62,7 @@ class History:
         It is NaN if the run diverged; how far it came is in `rows`.
         """
         curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
-        require(len(curve) > 0, "this history has no round yet")
+        require(bool(curve), "this history has no round yet")
         if self.diverged:
             return math.nan
         if which == "best":
@@ -93,16 +93,16 @@ class Run:
     judge_every: Count = 1  # rounds between tests; the last is always judged
 
     def __post_init__(self) -> None:
-        clients, asked = len(self.world), self.participants
-        most = len(self.world.holders)
+        w, asked = self.world, self.participants
+        clients, most = len(w), len(w.holders)
         fits = asked is None or asked <= most
         require(fits, f"participants must be 1 to {most}, not {asked}")
         if self.start is not None:
-            check_shapes(self.start, self.world.model.state_dict(), "start must be")
+            check_shapes(self.start, w.model.state_dict(), "start must be")
         if self.method.groups.fits:
             self.method.groups.fits(clients, asked or clients)
         if fits := getattr(self.method.weigh, "fits", None):
-            fits(self.world.counts)
+            fits(w.counts)
 
 
 @checked

@@ -1,6 +1,7 @@
 """Playing runs to the end: one, or many side by side as one cohort."""
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -22,7 +23,7 @@ from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.records import History, Run, TrainRequest
 from fedlab_core.rounds.simulation import Simulation
-from fedlab_core.rounds.validate_hooks import during
+from fedlab_core.rounds.validate_hooks import during, on_everybodys
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, concat
 
@@ -81,6 +82,8 @@ def federate(
     """Play one method for some rounds; `options` are those of `Run` and `run_all`."""
     names = ("engine", "precision", "progress", "checkpoint")
     how = {k: options.pop(k) for k in names if k in options}
+    if note := on_everybodys(method, world.tests):
+        warnings.warn(note, stacklevel=3)
     return run_all([Run(world, method, rounds, seed, **options)], **how)[0]
 
 

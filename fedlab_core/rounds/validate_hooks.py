@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from fedlab_core.errors import InputError, require
-from fedlab_core.rounds.groups import GroupOf
+from fedlab_core.rounds.groups import GroupOf, everyone
+from fedlab_core.rounds.method import Method, nothing
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.tree import check_shapes
 
@@ -63,3 +64,11 @@ def server_of(said: Any, name: str, before: ServerState) -> ServerState:
     require(not many, f"{who}: metrics {many} must be one number each")
     told = {n: float(v) for n, v in said.metrics.items()}
     return replace(said, metrics=told) if numbers else said
+
+
+def on_everybodys(method: Method, tests: Any) -> str:
+    """A note if clients' own models are judged on one test set; else nothing."""
+    if tests or method.groups is everyone and method.personal is nothing:
+        return ""
+    said = "judges clients' own models on everybody's test set: give them their own"
+    return f"{method.name} {said}, as fl.scenario(..., own_test=.2) does"

@@ -115,7 +115,7 @@ class Gives(nn.Module):
 
 REFUSED = {
     "gru": (lambda: Gives("gru"), "cannot run as many at once: .*aten::gru"),
-    "if": (lambda: Gives("if"), "cannot run as many at once: .*data-dependent"),
+    "if": (lambda: Gives("if"), "cannot run as many at once: forward asks a tensor"),
     "tuple": (lambda: Gives("tuple"), "must give a tensor of logits, not tuple"),
     "dict": (lambda: Gives("dict"), "must give a tensor of logits, not dict"),
     "bool buffer": (lambda: Gives("bool"), "has truth in its state, which no mean"),

@@ -331,3 +331,18 @@ def test_a_run_that_diverged_has_no_accuracy(small_world):
     got = fl.federate(small_world, fl.fedavg(wild), 3)
     assert got.diverged and "accuracy" in got.rows[0]
     assert all(math.isnan(got.accuracy(which)) for which in ("last", "best", "mean"))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "make", [lambda t: fl.METHODS["local"](t), fl.ditto, lambda t: fl.ifca(t, k=2)]
+)
+def test_own_models_on_everybodys_test_set_are_told(small_data, small_local, make):
+    who = fl.iid(small_data.y_train, 4)
+    net = fl.build("mlp", small_data.shape, 10, hidden=(8,))
+    common = fl.world(small_data, who, net)
+    with pytest.warns(UserWarning, match="judges clients' own models on everybody's"):
+        fl.federate(common, make(small_local), 1)
+    fl.federate(common, fl.fedavg(small_local), 1)
+    own = fl.scenario(small_data, "iid", clients=4, own_test=0.2)
+    fl.federate(fl.world_of(own, net), make(small_local), 1)
