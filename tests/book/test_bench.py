@@ -216,6 +216,12 @@ def test_what_is_not_there_is_refused():
         Bench(last=0)
     with pytest.raises(InputError, match="at least one seed"):
         Bench().compare(SMALL.place("iid", clients=3), ARMS, 1)
+    with pytest.raises(InputError, match=r"seeds must differ, not \[0, 0\]"):
+        SMALL.compare(SMALL.place("iid", clients=3), ARMS, 1, seeds=[0, 0])
+    with pytest.raises(InputError, match="samples must be 1 or more, not -5"):
+        replace(REAL, samples=-5)
+    with pytest.raises(InputError, match="samples=50000: digits has "):
+        replace(REAL, samples=50_000).task(0)
 
 
 def test_mean_and_half_interval_as_text():
@@ -247,6 +253,32 @@ def test_a_side_is_that_of_the_whole_interval():
 def test_a_run_that_is_no_number_counts_as_none():
     assert verdict([2.0, float("nan"), 2.1]) == UNDECIDED
     assert verdict([2.0, float("nan"), 2.1, 2.0]) == SAME
+
+
+def test_a_run_that_diverged_has_no_score_and_is_counted_out():
+    runs = dict(TWO.runs)
+    runs["", "other", 2] = replace(runs["", "other", 2], diverged_at=3)
+    lost = Comparison(runs, last=2)
+    assert lost.scores("other")[0] == 62.5 and np.isnan(lost.scores("other")[1])
+    assert pm(lost.gain("other")).endswith("(1 diverged)")
+    assert pm([1, 2, float("nan")]) == "+1.5 ± 6.4 (1 diverged)"
+    assert pm([float("nan")]) == "none"
+
+
+def test_a_part_has_as_many_of_every_class_however_many_there_are(monkeypatch):
+    """Of twenty, not of the first ten."""
+    whole = replace(REAL, part="all").task(0)
+    g = np.random.default_rng(0)
+    y = [
+        g.permutation(np.arange(n) % 20)
+        for n in map(len, (whole.y_train, whole.y_test))
+    ]
+    many = replace(whole, y_train=y[0], y_test=y[1], classes=tuple(map(str, range(20))))
+    monkeypatch.setattr(module, "_whole", lambda *_: many)
+    for part in ("by class", "even"):
+        made_ = replace(REAL, part=part, samples=100, tests=40).task(78)
+        assert (np.bincount(made_.y_train, minlength=20) == 5).all()
+    assert (np.bincount(made_.y_test, minlength=20) == 2).all()
 
 
 def test_one_seed_has_no_verdict():

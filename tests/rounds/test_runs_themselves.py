@@ -1,5 +1,6 @@
 """A run's numbers are its own: whoever else runs, and whatever lay in a checkpoint."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -221,3 +222,48 @@ def test_losses_weights_and_servers_that_draw_without_a_key_are_refused():
     server = replace(plain.server, name="mine", step=step)
     with pytest.raises(InputError, match="server=mine draws .* use its `key`"):
         fl.federate(there, replace(plain, server=server), 1)
+
+
+def test_an_interrupt_in_the_middle_of_a_round_leaves_nothing_wrong():
+    there, calls = fl.world(DATA, SPLIT, mlp), []
+
+    def stops(net, params, batch, given):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return fl.Rule().loss(net, params, batch, given)
+
+    before = fl.federate(there, fl.scaffold(LOCAL), 3).rows
+    broken = fl.fedavg(LOCAL, rule=fl.Rule(loss=stops))
+    with pytest.raises(KeyboardInterrupt):
+        fl.federate(there, broken, 3, engine="looped")
+    assert len(calls) >= 5
+    assert fl.federate(there, fl.scaffold(LOCAL), 3).rows == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_child_that_is_forked_after_use_gives_the_same_numbers():
+    """And is not kept waiting by a thread that was playing when it was forked."""
+    code = """if True:
+        import os, sys, threading, time
+        from tests.rounds.test_runs_themselves import *
+        import torch; torch.set_num_threads(1)
+        there = fl.world(DATA, SPLIT, mlp)
+        first = fl.federate(there, fl.fedavg(LOCAL), 2).rows
+        playing = threading.Thread(
+            target=fl.federate, args=(there, fl.fedavg(LOCAL), 400), daemon=True)
+        playing.start()
+        time.sleep(.2)
+        child = os.fork()
+        if child == 0:
+            torch.set_num_threads(1)
+            same = fl.federate(there, fl.fedavg(LOCAL), 2).rows == first
+            os._exit(0 if same else 3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        os._exit(0)
+    """
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert said.stdout.split() == ["0"], said.stderr

@@ -53,24 +53,25 @@ def parts(found: Comparison) -> Facts:
     """
     at_once = found.ends(FIXED, "alike", "at_once")
     moment = Row(MOMENT, at_once, within=_NOTHING)
-    sure, short = (_over(found, arm, "alike") for arm in (SURE, SHORT))
+    sure = _over(found, SURE, "alike")
     level = _differ(found, "alike")
     lost = [_over(found, arm, "uneven") for arm in (SURE, FIXED)]
     folded = [moment, lost[1], _differ(found, "uneven")]
-    rows = [sure, level, short, lost[0]]
+    rows = [sure, level, lost[0]]
     rows += [replace(row, aside=True) for row in folded]
-    failed = all(side(row.values) == -1 for row in (short, *lost))
+    failed = all(side(row.values) == -1 for row in lost)
+    failed = failed and _ruined(found.gain(SHORT, where="alike"))
     same = level.near or side(level.values) == 0
     bar = {a: found.curves(a, "alike", "sure")[:, -1] for a in (SURE, FIXED)}
     alike = np.abs(bar[SURE] - bar[FIXED]).max() < _EVEN
     long = {a: found.curves(a, "alike", "length")[:, -1] for a in _STAY}
     ends = [side(long[arm] - long["FedAvg"]) for arm in (FIXED, SURE)]
-    holds = side(sure.values) == 1 and failed and _ruined(short) and same
+    holds = side(sure.values) == 1 and failed and same
     return {
         "rows": rows,
         "holds": bool(holds and moment.near and alike and ends == [-1, 1]),
         "unit": "points",
-        "note": _NOTE,
+        "note": f"{_NOTE} {_ended(found, 'alike')}",
     }
 
 
@@ -82,14 +83,14 @@ def doubts(found: Comparison) -> Facts:
     """
     steps = _over(found, SMALLER, "alike")
     beyond = Row(f"{SURE} minus {SMALLER}", found.gain(SURE, SMALLER, "alike"))
-    short = _over(found, SHORT, BARE)
     fits = replace(_over(found, FITTING, BARE), within=_NOTHING)
-    holds = [side(row.values) for row in (steps, beyond, short)] == [0, 1, -1]
+    holds = [side(row.values) for row in (steps, beyond)] == [0, 1]
+    ruined = _ruined(found.gain(SHORT, where=BARE))
     return {
-        "rows": [steps, beyond, short, fits],
-        "holds": bool(holds and _ruined(short) and fits.near),
+        "rows": [steps, beyond, fits],
+        "holds": bool(holds and ruined and fits.near),
         "unit": "points",
-        "note": _NOTE,
+        "note": f"{_NOTE} {_ended(found, BARE)}",
     }
 
 
@@ -118,8 +119,18 @@ def _end(found: Comparison, arm: str, where: str, what: str) -> np.ndarray:
     return 100 * (ours - theirs)
 
 
-def _ruined(row: Row) -> bool:
-    return float(np.mean(row.values)) < _RUIN
+def _ruined(gains: np.ndarray) -> bool:
+    """Whether every seed diverged, or ended that far behind."""
+    return all(not np.isfinite(gain) or gain < _RUIN for gain in gains)
+
+
+def _ended(found: Comparison, where: str) -> str:
+    """How the runs of what is shortened and still sure ended, in words."""
+    ends = found.scores(SHORT, where)
+    there = ends[np.isfinite(ends)]
+    rest = f", the others ended at {there.max():.0f} % or less" if len(there) else ""
+    lost = f"{len(ends) - len(there)} of {len(ends)} diverged"
+    return f"“{SHORT.capitalize()}”: {lost}{rest}."
 
 
 def _over(found: Comparison, arm: str, where: str) -> Row:
