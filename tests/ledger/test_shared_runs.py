@@ -23,7 +23,7 @@ GAMMA = lettered(row="loss", metric="mean-2:train_loss")
 
 
 def ledger(*cells) -> Found:
-    """What is there when these cells were played, each for itself."""
+    """Play these cells, each for itself, into a ledger."""
     lines = [v for c in cells for job in jobs([c], "tiny", (0, 1), Found())
              for v in play(job)]  # fmt: skip
     return found_in([(lines, [])])
