@@ -168,7 +168,7 @@ def judge(
     found = _found(x, mean, half, len(values) - len(x), sign="")
     off = math.nan if paper is None else abs(mean - paper)
     if paper is None:
-        word, why = NO_VERDICT, "the paper prints no number"
+        word, why = NO_VERDICT, "no number of the paper's is at hand"
     elif not own_scale:
         word, why = NO_VERDICT, "a stand-in's number says nothing of the paper's"
     elif len(x) < LEAST:

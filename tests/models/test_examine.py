@@ -107,7 +107,8 @@ class Gives(nn.Module):
     def forward(self, x):
         if self.how == "gru":
             x = self.gru(x[:, None])[0][:, -1]
-        if self.how == "if" and x.sum() > 1e6:
+        asked = self.how == "if" or (self.how == "if judged" and not self.training)
+        if asked and x.sum() > 1e6:
             x = x * 2
         out = self.a(x)
         return {"tuple": (out, x), "dict": {"out": out}}.get(self.how, out)
@@ -116,6 +117,7 @@ class Gives(nn.Module):
 REFUSED = {
     "gru": (lambda: Gives("gru"), "cannot run as many at once: .*aten::gru"),
     "if": (lambda: Gives("if"), "cannot run as many at once: forward asks a tensor"),
+    "if judged": (lambda: Gives("if judged"), "at once: forward asks a tensor"),
     "tuple": (lambda: Gives("tuple"), "must give a tensor of logits, not tuple"),
     "dict": (lambda: Gives("dict"), "must give a tensor of logits, not dict"),
     "bool buffer": (lambda: Gives("bool"), "has truth in its state, which no mean"),

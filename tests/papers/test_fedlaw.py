@@ -131,8 +131,8 @@ def test_the_main_claims_are_there():
     said = {claim.name: claim for claim in PAPER.claims}
     assert said["table1: SimpleCNN, IID"].gain == pytest.approx(4.63)
     assert said["table1: SimpleCNN, IID"].cell.row.endswith("γ=0.93")
-    below = said["table3: over FedAvg, FMNIST MLP, α=100"]
-    assert below.sign == -1 and below.gain == pytest.approx(-0.78)
+    # a table's exception is a number, not what its authors claim
+    assert not any("FedLAW ends below" in claim.sentence for claim in PAPER.claims)
     for rival in ("FedAvg", "Server-FT", "FedDF"):
         assert said[f"table3: over {rival}, CIFAR-10 SimpleCNN, α=0.1"].sign == 1
     assert said["table8: over FedAvg, 50 %"].gain == pytest.approx(5.53)
