@@ -291,7 +291,8 @@ def _show_split(args: argparse.Namespace) -> None:
     made = _split(args, dataset.y_train, args.seed)
     counts = made.counts(dataset.y_train, len(dataset.classes))
     far = discrepancy(torch.from_numpy(counts))
-    table = pd.DataFrame(counts, columns=list(dataset.classes))
+    shown = ["".join(c if c.isprintable() else "?" for c in n) for n in dataset.classes]
+    table = pd.DataFrame(counts, columns=shown)
     table["total"], table["KL to uniform"] = counts.sum(1), far.numpy().round(3)
     table.index.name = "client"
     print(table.to_string())

@@ -59,6 +59,7 @@ BAD = {
     "clients, iid": (f"{SHORT} --clients 301 --split iid", "ask for fewer clients"),
     "clients, niid2": (f"{SHORT} --split niid2 --biased 500", "ask for fewer clients"),
     "no clients": (f"{FAST} --clients 0", "--clients: must be a whole number of 1"),
+    "1_0": (f"{FAST} --method fedprox --set mu=1_0", "mu must be"),
     "no sense": (f"{FAST} --method feddisco --groups nobody", "groups=nobody leaves"),
     "lr nan": (f"{FAST} --lr nan", "--lr: must be a number above 0, not 'nan'"),
     "lr inf": (f"{FAST} --lr inf", "--lr: must be a number above 0, not 'inf'"),

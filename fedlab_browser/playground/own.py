@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
+import torch
+
 from fedlab_browser.playground import state as can
 from fedlab_browser.playground.export import PLAIN, SERVER, Rules, text
 from fedlab_browser.playground.page_file import Page, kept
@@ -16,6 +18,8 @@ from fedlab_core.methods.combined import compose
 from fedlab_core.methods.fedavg import AVERAGE
 from fedlab_core.rounds.groups import everyone, nobody
 from fedlab_core.rounds.method import COMMON, nothing
+from fedlab_core.rounds.validate_hooks import weights_of
+from fedlab_core.rounds.weigh import Members
 
 MINE = "mine"  # what an address calls a choice that the page did not have
 _SLIDERS = ("lr", "epochs", "batch_size")  # of the training: the page has its own
@@ -39,6 +43,8 @@ def playground(method: Method) -> Page:
     _add_programs(
         method, stands, _nothing_yet()
     )  # to be refused now, and not when it shows
+    some = Members.holding(torch.tensor([[3.0, 1.0], [1.0, 4.0], [2.0, 2.0]]))
+    weights_of(method.weigh(some), method.weigh.name, some.loss)
     address = "&".join(f"{name}={at}" for name, at in stands.items())
     return Page(lambda: _put(method, stands), {"state": address, "full": True})
 

@@ -76,7 +76,7 @@ def set_by(pairs: Sequence[str]) -> dict[str, bool | int | float | str]:
 def _value(text: str) -> bool | int | float | str:
     """Turn a word into a number or a truth value, or leave it a word."""
     true, false = ("true", "yes", "on"), ("false", "no", "off")
-    for read in (int, float):
+    for read in (int, float) if "_" not in text else ():
         try:
             return read(text)
         except ValueError:

@@ -80,6 +80,7 @@ def examined(model: nn.Module, x: Tensor) -> nn.Module:
         )
         frozen = f"{name} has requires_grad=False, but all parameters are trained"
         require(v.requires_grad, f"{frozen}: register it as a buffer to keep it")
+        require(not v._backward_hooks, f"{name} has a hook, which training would leave")
         require(v.ndim > 0, f"{name} has no axis: make it torch.ones(1), for instance")
         other = first.setdefault(id(v), name)
         text = f"{other} and {name} are one parameter, and would be trained as two"

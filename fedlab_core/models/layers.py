@@ -11,19 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fedlab_core.errors import require
+from fedlab_core.arguments import Fading, checked
 from fedlab_core.keys import fold, uniform
 from fedlab_core.tree import Tree
 
 
+@checked
 class Dropout(nn.Module):
     """Drop activations with probability p, by a key, and a salt, else by its place."""
 
     key: Tensor
 
-    def __init__(self, p: float, salt: int | None = None):
+    def __init__(self, p: Fading, salt: int | None = None):
         super().__init__()
-        require(0 <= p < 1, f"Dropout: p must be from 0 to below 1, not {p!r}")
         self.p, self.salt = p, salt
         self.register_buffer("key", torch.zeros((), dtype=torch.int64), False)
 

@@ -381,6 +381,7 @@ def _verify(args: argparse.Namespace) -> int:
         for line in found.of(cell.key(scale)).values()
     ]
     stored = [(c, v) for c, v in stored if c.name == _name(v)]  # each line once
+    stored = [(c, v) for c, v in stored if v["seed"] in v["together"]]
     require(bool(stored), f"nothing to verify in {args.ledger}")
     rng = np.random.default_rng(args.seed)
     picked = rng.permutation(len(stored))[: args.count]

@@ -69,6 +69,7 @@ def check_line(line: Any, where: str) -> Line:
             raise InputError(f"{where}: a result without {name!r}")
         if not isinstance(line[name], types) or isinstance(line[name], bool):
             raise InputError(f"{where}: {name} is {line[name]!r:.40}")
+    require(line["seed"] >= 0, f"{where}: seed is {line['seed']}")
     for name, entries, known in _inside(line):
         if not isinstance(entries, list):
             raise InputError(f"{where}: {name} holds {entries!r:.40}")
@@ -137,7 +138,8 @@ def read_lines(path: Path) -> Lines:
         if not text.strip():
             continue
         try:
-            lines.append(check_line(json.loads(text.decode()), f"{path}:{n}"))
+            said = json.loads(text.decode("utf-8-sig"))  # as some editors begin a file
+            lines.append(check_line(said, f"{path}:{n}"))
         except InputError:
             raise
         except RecursionError:

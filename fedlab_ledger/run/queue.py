@@ -42,7 +42,7 @@ class Wanted:
 def read_queue(path: Path, tables: Mapping[str, Table]) -> list[Wanted]:
     """The lines of a queue file, all checked before any is played."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise InputError(f"--queue: {path} cannot be read: {why}") from None

@@ -259,3 +259,17 @@ def test_a_killed_player_loses_nothing_that_it_reported(server, tmp_path):
     _play(server, whole)
     assert _numbers(broken) == _numbers(whole)
     assert len(_numbers(whole)) == 120
+
+
+def test_a_mark_before_the_first_line_loses_nothing(tmp_path):
+    """As some editors write before a text."""
+    store = Store(tmp_path)
+    store.append([line()])
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert store.read().of("k")[0] == line() and not store.read().notes
+
+
+def test_a_seed_below_zero_is_no_line(tmp_path):
+    with pytest.raises(InputError, match="seed is -1"):
+        Store(tmp_path).append([line(seed=-1)])

@@ -75,6 +75,12 @@ def shared():
     return nn.Sequential(one, nn.ReLU(), one, nn.Linear(8, 3))
 
 
+def hooked():
+    net = nn.Sequential(nn.Linear(8, 3))
+    net.get_parameter("0.weight").register_hook(lambda gradient: 2 * gradient)
+    return net
+
+
 def frozen():
     net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
     net[0].weight.requires_grad_(False)
@@ -123,6 +129,7 @@ REFUSED = {
     "bool buffer": (lambda: Gives("bool"), "has truth in its state, which no mean"),
     "tied": (tied, "0.weight and 1.weight are one parameter"),
     "shared": (shared, "0.weight and 2.weight are one parameter"),
+    "hook": (hooked, "0.weight has a hook, which training would leave"),
     "frozen": (frozen, "0.weight has requires_grad=False"),
     "in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 3)),
                  "changes its input"),
@@ -277,7 +284,7 @@ def test_dropouts_without_a_salt_drop_other_units():
     assert Both().one.salt is None, "the network is left as it was"
 
 
-@pytest.mark.parametrize("p", [-0.1, 1.0, 2.0])
+@pytest.mark.parametrize("p", [-0.1, 1.0, 2.0, "a"])
 def test_a_dropout_that_drops_everything_is_refused(p):
-    with pytest.raises(InputError, match="p must be from 0 to below 1"):
+    with pytest.raises(InputError, match="p must be a number"):
         Dropout(p)

@@ -184,3 +184,12 @@ def test_a_velocity_is_an_input_of_the_step(files):
     rules = json.loads(playground(HEAVY).data["rules.json"])
     step = rules["programs"][rules["rule"][MINE]["step"]]
     assert [n for n in step["inputs"] if n.startswith("velocity.")]
+
+
+def test_weights_that_do_not_sum_to_one_are_refused_as_in_a_run():
+    class Many(fl.Equal):
+        def __call__(self, members):
+            return 4 * super().__call__(members)
+
+    with pytest.raises(InputError, match="weigh=equal must give weights .* sum 1"):
+        playground(replace(fl.fedavg(), weigh=Many()))
