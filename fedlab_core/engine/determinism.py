@@ -7,16 +7,13 @@ from contextlib import contextmanager
 
 import torch
 
-_TURN = [threading.RLock()]  # of the process's threads, whose settings are the same
-
-
-def _forked() -> None:
-    """A child has one thread, which waits for nobody."""
-    _TURN[0] = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_forked)
+_TURN = threading.RLock()  # of the process's threads, whose settings are the same
+if hasattr(os, "register_at_fork"):  # not on Windows; a child begins between two runs
+    os.register_at_fork(
+        before=_TURN.acquire,
+        after_in_parent=_TURN.release,
+        after_in_child=_TURN.release,
+    )
 
 
 @contextmanager
@@ -26,7 +23,7 @@ def exact(short: bool = False) -> Iterator[None]:
     Without it, a CUDA device rounds convolutions to TF32, and libraries may choose
     kernels that add up in any order. Settings are the process's: threads take turns.
     """
-    with _TURN[0]:
+    with _TURN:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if short else "highest")
         try:
