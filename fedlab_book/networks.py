@@ -39,6 +39,17 @@ class _Attention(nn.Module):
         return self.mix(x, x, x, need_weights=False)[0].mean(1)
 
 
+class _Recurrent(nn.Module):
+    """Rows one after another, of which the last answer counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(14, WIDTH, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gru(x)[0][:, -1]
+
+
 class _Residual(nn.Module):
     """A layer beside a way around it."""
 
@@ -106,20 +117,6 @@ def _frozen() -> Split:
     return net
 
 
-def _gru() -> Split:
-    gru = nn.GRU(14, WIDTH, batch_first=True)
-
-    class Last(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gru = gru
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.gru(x)[0][:, -1]
-
-    return _from(_Rows(Last()))
-
-
 def _convolutions() -> Split:
     layers = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
     return _from(*layers, width=144)
@@ -152,7 +149,7 @@ ODD: dict[str, Make] = {
     "a frozen layer": _frozen,
     "PyTorch's Dropout": lambda: _flat(nn.Dropout(0.5)),
     "PyTorch's BatchNorm": lambda: _flat(nn.BatchNorm1d(WIDTH)),
-    "GRU": _gru,
+    "GRU": lambda: _from(_Rows(_Recurrent())),
     "an `if` on a tensor": lambda: _from(_Odd("asks a tensor")),
     "a buffer that counts calls": lambda: _from(_Odd("counts its calls")),
     "spectral norm": lambda: _from(

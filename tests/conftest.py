@@ -14,7 +14,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from fedlab_core import Dataset, Training, World, build, dirichlet, load, world
+from fedlab_core import Dataset, Training, World, build, data, dirichlet, load, world
 
 # A grammar of web addresses that nbformat loads: no notebook holds any, and it is slow.
 sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
@@ -92,3 +92,14 @@ def small_world(small_data: Dataset) -> World:
 @pytest.fixture(scope="session")
 def small_local() -> Training:
     return Training(lr=0.05, epochs=2, batch_size=16, momentum=0.5)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder, an empty data folder, and small letters."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("FEDLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    small = lambda **o: data.letters(n_train=300, n_test=100, **o)  # noqa: E731
+    monkeypatch.setitem(data._BUILT_IN, "letters", small)
+    return tmp_path

@@ -1,42 +1,14 @@
 """The command line: good runs, and one clear line for everything else."""
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fedlab_core import METHODS, Partition, __main__, __version__, data, fedavg
-
-SHORT = "train letters --rounds 2 --epochs 1"
-FAST = f"{SHORT} --clients 4"
-
-
-def call(line: str, capsys) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
-    capsys.readouterr()
-    try:
-        code = __main__.main(line.split())
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty working folder, an empty data folder, and small letters."""
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("FEDLAB_DATA", str(tmp_path / "data"))
-    monkeypatch.chdir(tmp_path)
-    small = lambda **o: data.letters(n_train=300, n_test=100, **o)  # noqa: E731
-    monkeypatch.setitem(data._BUILT_IN, "letters", small)
-    return tmp_path
+from fedlab_core import METHODS, Partition, __main__, __version__, data
+from tests.main_cases import FAST, SHORT, call, fast
 
 
 def files(folder):
@@ -219,15 +191,6 @@ MORE |= {"fesem": "--set k=2", "kmeans": "--set k=2 alone=1"}
 MORE |= {"fedcollab": "--set rounds=20 restarts=2"}
 
 
-def fast(options: str) -> str:
-    """A short run; what the options say again is not said twice."""
-    usual = {"--rounds": 2, "--epochs": 1, "--clients": 4}
-    kept = {n: v for n, v in usual.items() if n not in options}
-    if "niid2" in options:
-        del kept["--clients"]
-    return " ".join(["train letters", *(f"{n} {v}" for n, v in kept.items()), options])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -285,50 +248,6 @@ def test_both_sets_count(here, capsys):
     once = call(fast("--method fedprox --set mu=5 half=false"), capsys)
     assert once == call(fast("--method fedprox --set mu=5 --set half=no"), capsys)
     assert once != call(fast("--method fedprox --set half=false"), capsys)
-
-
-def test_a_diverged_run_says_so(here, capsys):
-    code, out, _ = call(fast("--lr 1e6 --rounds 9"), capsys)
-    assert code == 1 and "seed 0: nan / nan / nan  diverged at round " in out
-
-
-def test_a_mean_says_how_many_diverged(here, capsys):
-    """Rounds that are enough for one seed of three: its mean is of the others."""
-    made = __main__.History("FedAvg", 0, [{"accuracy": 0.5}])
-    lost = __main__.History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
-    __main__._report(fedavg(), [made, lost, made])
-    out = capsys.readouterr().out
-    assert "mean:   50.00 ± 0.00" in out and "2 seeds of 3; the others diverged" in out
-
-
-@pytest.mark.slow
-def test_everyone_is_averaged_where_that_is_asked_for(here, capsys):
-    """Of methods that group: they are then FedAvg."""
-    plain = call(fast("--method fedavg"), capsys)[1].splitlines()[1]
-    for name in ("ifca --set k=2", "cfl"):
-        code, out, _ = call(fast(f"--method {name} --groups everyone"), capsys)
-        assert code == 0 and "groups" not in out
-        assert out.splitlines()[1] == plain or name.startswith("ifca")
-
-
-@pytest.mark.parametrize(
-    "options",
-    ["--lr 1e39", "--weight-decay 1e39", "--alpha 1e308", "--rho 1e300",
-     "--method feddyn --set alpha=1e300", "--method fedimpro --set cap=1e300",
-     "--method feddf --set lr=1e300", "--method server-ft --set lr=1e300",
-     "--method fedcollab --set C=1e308", "--method fedprox --set mu=1e39"],
-)  # fmt: skip
-def test_a_number_beyond_float32_is_refused(here, capsys, options):
-    code, _, err = call(f"{FAST} --proxy 2 {options}", capsys)
-    assert code == 2 and len(err.splitlines()) == 1 and "must be" in err
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="a closed stdout is a shell's there")
-def test_a_closed_output_is_no_error():
-    line = f"{shlex.quote(sys.executable)} -W ignore -m fedlab_core methods >&-"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
 def test_a_result_is_replaced_only_when_told_so_and_whole(here, capsys, monkeypatch):

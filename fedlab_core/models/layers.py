@@ -18,7 +18,7 @@ from fedlab_core.tree import Tree
 
 @checked
 class Dropout(nn.Module):
-    """Drop activations with probability p, by a key, and a salt, else by its place."""
+    """Drop activations with probability p, by a key and a salt (usually its place)."""
 
     key: Tensor
 

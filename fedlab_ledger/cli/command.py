@@ -28,7 +28,7 @@ from fedlab_ledger.judge.show import (
     shown,
 )
 from fedlab_ledger.model.cells import SCALES, Cell, Table
-from fedlab_ledger.model.lines import Found, Line, found_in
+from fedlab_ledger.model.lines import Found, Line
 from fedlab_ledger.model.store import Store
 from fedlab_ledger.model.terminal import fitting, note, say
 from fedlab_ledger.run import cluster
@@ -187,7 +187,10 @@ def _run(args: argparse.Namespace) -> int:
     text = f"files differ from commit {commit()[:-1]}, which lines would name"
     require(sound, f"{text}: commit them, or --uncommitted")
     store, found = _read(args)
-    found = _with_shared(cells, args, store, found)
+    shared = SharedRuns(declared().values(), found, args.scale)
+    found, taken = shared.added(cells, args.seeds, None if args.dry_run else store)
+    if taken:
+        say(f"numbers of runs that are there: {taken}")
     waiting = [j for g in groups for j in jobs(g, args.scale, args.seeds, found)]
     if args.queue is not None:
         waiting = each_alone(waiting)
@@ -220,26 +223,6 @@ def _run(args: argparse.Namespace) -> int:
             return 130
     where = f"at {args.scale} scale, {args.ledger}"
     return _ended(answers, len(waiting), f"{len(cells)} cells {where}")
-
-
-def _with_shared(
-    cells: Sequence[Cell], args: argparse.Namespace, store: Store, found: Found
-) -> Found:
-    """The ledger with numbers of runs that other cells have, written unless tried."""
-    shared = SharedRuns(declared().values(), found, args.scale)
-    taken: dict[tuple[str, str], list[Line]] = {}
-    for line in shared.missing(cells, args.seeds):
-        taken.setdefault((line["paper"], line["table"]), []).append(line)
-    if not taken:
-        return found
-    say(f"numbers of runs that are there: {sum(map(len, taken.values()))}")
-    if args.dry_run:
-        there = [v for by_seed in found.lines.values() for v in by_seed.values()]
-        return found_in([(there, []), *((lines, []) for lines in taken.values())])
-    store.ready(taken)
-    for lines in taken.values():
-        store.append(lines)
-    return store.read()
 
 
 def _wanted(args: argparse.Namespace) -> list[list[Cell]]:
@@ -381,7 +364,10 @@ def _verify(args: argparse.Namespace) -> int:
         for line in found.of(cell.key(scale)).values()
     ]
     stored = [(c, v) for c, v in stored if c.name == _name(v)]  # each line once
-    stored = [(c, v) for c, v in stored if v["seed"] in v["together"]]
+    whole = [(c, v) for c, v in stored if v["seed"] in v["together"]]
+    if lost := len(stored) - len(whole):
+        note("verify", f"{lost} lines were played without themselves: passed over")
+    stored = whole
     require(bool(stored), f"nothing to verify in {args.ledger}")
     rng = np.random.default_rng(args.seed)
     picked = rng.permutation(len(stored))[: args.count]

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fedlab_ledger.model.cells import Cell, Table
-from fedlab_ledger.model.lines import Found, Line
+from fedlab_ledger.model.lines import Found, Line, found_in
 from fedlab_ledger.model.measures import column_of, measure
+from fedlab_ledger.model.store import Store
 
 
 @dataclass
@@ -26,6 +27,22 @@ class SharedRuns:
             if self.scale in cell.settings:
                 keys = self._keys.setdefault(cell.settings[self.scale].key, [])
                 keys.append(cell.key(self.scale))
+
+    def added(
+        self, cells: Iterable[Cell], seeds: Sequence[int], store: Store | None
+    ) -> tuple[Found, int]:
+        """The ledger with what was missing, and how much; a store keeps it."""
+        taken: dict[tuple[str, str], list[Line]] = {}
+        for line in self.missing(cells, seeds):
+            taken.setdefault((line["paper"], line["table"]), []).append(line)
+        new = list(taken.values())
+        if store and new:
+            store.ready(taken)
+            for lines in new:
+                store.append(lines)
+        there = [v for by_seed in self.found.lines.values() for v in by_seed.values()]
+        found = found_in([(there, []), *((lines, []) for lines in new)])
+        return (found if new else self.found), sum(map(len, new))
 
     def missing(self, cells: Iterable[Cell], seeds: Sequence[int]) -> Iterator[Line]:
         """Lines of these cells and seeds that are not there, but whose runs are."""

@@ -378,7 +378,7 @@ def test_built_in_constants_about_standardise(name):
     assert abs(seen.mean()) < 0.25 and 0.5 < seen.std() < 1.5
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
 def test_a_pipe_is_no_data_file(tmp_path):
     os.mkfifo(tmp_path / "mnist.npz")
     with pytest.raises(InputError, match=r"mnist.npz is a pipe, not a file"):

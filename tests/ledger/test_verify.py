@@ -2,11 +2,12 @@
 
 import pytest
 
-from fedlab_ledger import jobs, play
+from fedlab_core.__main__ import main
+from fedlab_ledger import Store, jobs, play
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.run import verify as verifying
 from fedlab_ledger.run.verify import verify
-from tests.ledger_cases import lettered
+from tests.ledger_cases import cell, declare, lettered
 
 
 def test_verify_plays_a_line_again_and_finds_a_wrong_one():
@@ -58,3 +59,15 @@ def verified(monkeypatch):
     lines = play(jobs([lettered()], "tiny", (0, 1), Found())[0])
     monkeypatch.setattr(verifying, "play", lambda job, device: lines)
     return lines[0], lambda edited: verify(lettered(), edited, "cpu", 0.5)
+
+
+def test_a_line_that_was_played_without_itself_is_passed_over_and_told(
+    tmp_path, monkeypatch, capsys
+):
+    declare(monkeypatch, made := cell("one"))
+    lines = play(jobs([made], "tiny", (0, 1), Found())[0])
+    Store(tmp_path).append([lines[0], lines[1] | {"together": [0]}])
+    code = main(["verify", "--ledger", str(tmp_path)])
+    said = capsys.readouterr()
+    assert code == 0 and "1 of 1 agree" in said.out
+    assert "1 lines were played without themselves: passed over" in said.err

@@ -1,9 +1,7 @@
 """Networks are trained as they are written, or refused when the world is made."""
 
-import copy
 from itertools import combinations
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -16,15 +14,7 @@ from fedlab_core.models import initial_state
 from fedlab_core.models.examine import alike, examined
 from fedlab_core.models.layers import Dropout
 from fedlab_core.models.network import Network
-from tests.models_cases import TINY, samples
-
-G = np.random.default_rng(0)
-ROWS = G.standard_normal((120, 8)).astype(np.float32)
-LABELS = (ROWS[:, 0] > 0).astype(np.int64) + (ROWS[:, 1] > 0)
-DATA = fl.Dataset("rows", ROWS[:90], LABELS[:90], ROWS[90:], LABELS[90:],
-                  ("a", "b", "c"), (0.0,), (1.0,))  # fmt: skip
-SPLIT = fl.dirichlet(DATA.y_train, 4, 1.0)
-LOCAL = fl.Training(lr=0.1, epochs=2, batch_size=16)
+from tests.models_cases import DATA, LOCAL, SPLIT, TINY, plainly, samples
 
 
 class Acts(nn.Module):
@@ -162,23 +152,6 @@ def test_a_network_that_would_be_another_is_refused_in_one_line(name):
     assert torch.equal(x, before), "the data stay as they were"
 
 
-def ordinary(make, w) -> dict[str, torch.Tensor]:
-    """A round of FedAvg in plain PyTorch, all samples of a client in each step."""
-    first, states = initial_state(make, derive_seed(0, 0xF1257)), []
-    for k in range(len(w)):
-        net, at = make(), w.client(k)
-        net.load_state_dict(first)
-        sgd = torch.optim.SGD(net.parameters(), lr=0.1)
-        for _ in range(2):
-            sgd.zero_grad()
-            nn.functional.cross_entropy(net(w.x[at]), w.y[at]).backward()
-            sgd.step()
-        states.append(copy.deepcopy(net.state_dict()))
-    share = w.counts.sum(1) / w.counts.sum()
-    rows = {n: torch.stack([s[n] for s in states]) for n in first}
-    return {n: torch.tensordot(share.to(v), v, 1) for n, v in rows.items()}
-
-
 TRAINED = {
     "weight norm": lambda: weight_norm(nn.Linear(8, 3)),
     "a constant buffer": lambda: Counts("nothing"),
@@ -196,7 +169,8 @@ def test_a_network_that_is_taken_is_trained_as_it_is_written(name, engine):
     w = fl.world(DATA, SPLIT, TRAINED[name])
     method = fl.fedavg(fl.Training(lr=0.1, epochs=2, batch_size=len(DATA.y_train)))
     got = fl.federate(w, method, rounds=1, engine=engine, progress=False).states
-    want = ordinary(TRAINED[name], w)
+    first = initial_state(TRAINED[name], derive_seed(0, 0xF1257))
+    want = plainly(TRAINED[name], first, w, steps=2, lr=0.1)
     for n, v in want.items():
         torch.testing.assert_close(got[n][0], v, rtol=1e-5, atol=1e-6)
 

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional as F
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_core.partition import Partition
+from tests.models_cases import plainly
 from tests.once import examples
 
 SHAPES = [(5,), (6, 6), (6, 6, 3)]
@@ -75,22 +75,6 @@ def network(shape: tuple[int, ...], plan: list, classes: int) -> nn.Module:
         else:
             layers.append(Skip(width, kind))
     return nn.Sequential(*layers, nn.Linear(width, classes))
-
-
-def plainly(make, first, w: fl.World, steps: int) -> dict:
-    """A round of FedAvg in PyTorch alone, all of a client's samples in each step."""
-    total, mean = sum(w.partition.sizes), {n: 0 * v for n, v in first.items()}
-    for k in range(len(w)):
-        mine, net = w.client(k), make()
-        net.load_state_dict(first)
-        sgd = torch.optim.SGD(net.parameters(), lr=0.05)
-        for _ in range(steps if len(mine) else 0):
-            sgd.zero_grad()
-            F.cross_entropy(net(w.x[mine]), w.y[mine]).backward()
-            sgd.step()
-        for n, v in net.state_dict().items():
-            mean[n] = mean[n] + len(mine) / total * v
-    return mean
 
 
 @st.composite
@@ -162,6 +146,6 @@ def test_what_is_taken_is_trained_as_it_is_written(case):
         assert "\n" not in str(error)
         return
     assert held not in ("twice", "beyond") and spoilt != "nan"
-    want = plainly(make, first, w, 2)
+    want = plainly(make, first, w, 2, training.lr)
     for n, v in want.items():
         torch.testing.assert_close(got[n][0], v, rtol=1e-4, atol=1e-5)

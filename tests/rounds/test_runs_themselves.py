@@ -6,7 +6,6 @@ import sys
 import threading
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -16,14 +15,8 @@ from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, uniform
 from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.identity import digest, fingerprint
+from tests.models_cases import DATA, LOCAL, SPLIT
 
-G = np.random.default_rng(0)
-ROWS = G.standard_normal((120, 8)).astype(np.float32)
-LABELS = (ROWS[:, 0] > 0).astype(np.int64) + (ROWS[:, 1] > 0)
-DATA = fl.Dataset("rows", ROWS[:90], LABELS[:90], ROWS[90:], LABELS[90:],
-                  ("a", "b", "c"), (0.0,), (1.0,))  # fmt: skip
-SPLIT = fl.dirichlet(DATA.y_train, 4, 1.0)
-LOCAL = fl.Training(lr=0.1, epochs=2, batch_size=16)
 FACTOR = 0.5
 
 
@@ -242,7 +235,7 @@ def test_an_interrupt_in_the_middle_of_a_round_leaves_nothing_wrong():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_child_that_is_forked_after_use_gives_the_same_numbers():
     """And is not kept waiting by a thread that was playing when it was forked."""

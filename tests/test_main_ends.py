@@ -1,0 +1,55 @@
+"""How commands end: with which exit code, and what they say of runs."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from fedlab_core import __main__, fedavg
+from tests.main_cases import FAST, call, fast
+
+
+def test_a_diverged_run_says_so(here, capsys):
+    code, out, _ = call(fast("--lr 1e6 --rounds 9"), capsys)
+    assert code == 1 and "seed 0: nan / nan / nan  diverged at round " in out
+
+
+def test_a_mean_says_how_many_diverged(here, capsys):
+    """Rounds that are enough for one seed of three: its mean is of the others."""
+    made = __main__.History("FedAvg", 0, [{"accuracy": 0.5}])
+    lost = __main__.History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
+    __main__._report(fedavg(), [made, lost, made])
+    out = capsys.readouterr().out
+    assert "mean:   50.00 ± 0.00" in out and "2 seeds of 3; the others diverged" in out
+
+
+@pytest.mark.slow
+def test_everyone_is_averaged_where_that_is_asked_for(here, capsys):
+    """Of methods that group: they are then FedAvg."""
+    plain = call(fast("--method fedavg"), capsys)[1].splitlines()[1]
+    for name in ("ifca --set k=2", "cfl"):
+        code, out, _ = call(fast(f"--method {name} --groups everyone"), capsys)
+        assert code == 0 and "groups" not in out
+        assert out.splitlines()[1] == plain, name
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--lr 1e39", "--weight-decay 1e39", "--alpha 1e308", "--rho 1e300",
+     "--method feddyn --set alpha=1e300", "--method fedimpro --set cap=1e300",
+     "--method feddf --set lr=1e300", "--method server-ft --set lr=1e300",
+     "--method fedcollab --set C=1e308", "--method fedprox --set mu=1e39"],
+)  # fmt: skip
+def test_a_number_beyond_float32_is_refused(here, capsys, options):
+    code, _, err = call(f"{FAST} --proxy 2 {options}", capsys)
+    assert code == 2 and len(err.splitlines()) == 1 and "must be" in err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows' shell cannot close an output")
+def test_a_closed_output_is_no_error():
+    line = f"{shlex.quote(sys.executable)} -W ignore -m fedlab_core methods >&-"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
