@@ -62,7 +62,7 @@ def test_less_sure_has_to_gain_as_the_factor_does_and_shorter_to_be_ruined():
     assert level.values == pytest.approx(0.2) and level.near and not level.aside
     more = by_name[f"only less sure minus {FIXED}, uneven"]
     assert more.values == pytest.approx(-5) and more.aside
-    assert "“Still sure”: 0 of 3 diverged, the others ended at " in said["note"]
+    assert "“Still sure”: 0 of 3 diverged, the best ended at " in said["note"]
     sure, short = apart.SURE, apart.SHORT
     planted = {
         "less sure has no gain": {("alike", sure): (0.0, 15.0)},

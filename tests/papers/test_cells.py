@@ -335,7 +335,7 @@ def test_a_real_set_is_read_and_thinned(tmp_path, monkeypatch):
         y = np.arange(n) % classes
         shade = (20 * y).astype(np.uint8)[:, None, None]
         arrays |= {f"y_{part}": y, f"x_{part}": np.broadcast_to(shade, (n, *size))}
-    np.savez_compressed(tmp_path / "fashion_mnist.npz", **arrays)
+    np.savez(tmp_path / "fashion_mnist.npz", **arrays)
     monkeypatch.setenv("FEDLAB_DATA", str(tmp_path))
     build._data.cache_clear()
     cell = TABLES["feddisco/table1"].at("FedAvg", "FMNIST NIID-2")

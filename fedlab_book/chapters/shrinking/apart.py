@@ -128,7 +128,7 @@ def _ended(found: Comparison, where: str) -> str:
     """How the runs of what is shortened and still sure ended, in words."""
     ends = found.scores(SHORT, where)
     there = ends[np.isfinite(ends)]
-    rest = f", the others ended at {there.max():.0f} % or less" if len(there) else ""
+    rest = f", the best ended at {there.max():.0f} %" if len(there) else ""
     lost = f"{len(ends) - len(there)} of {len(ends)} diverged"
     return f"“{SHORT.capitalize()}”: {lost}{rest}."
 
