@@ -3,10 +3,10 @@
 The paper tries some and keeps the best, for each shift; which it tries, and by which
 runs it chooses, is not known. Here they are those of Figure 6, as shares of the usual
 constant, and the best has the highest mean accuracy of the last ten rounds over three
-seeds that nothing else is played with; of equals, it is the one nearest the constant.
-The mean of ten rounds, not the last one, lest these runs be counted among those that
-are reported. What was chosen stands in `worlds`; a test holds it to these lines, at
-each scale as soon as all of them are there.
+seeds that nothing else is played with; of equals, it is the middle one, far from where
+the coalitions change. The mean of ten rounds, not the last one, lest these runs be
+counted among those that are reported. What was chosen stands in `worlds`; a test holds
+it to these lines, at each scale as soon as all of them are there.
 """
 
 import math
@@ -32,4 +32,5 @@ def best(found: Found, shift: str, scale: str) -> float | None:
         values = [lines[seed]["value"] for seed in SEEDS]
         means[times] = -math.inf if None in values else fmean(values)
     top = max(means.values())
-    return min((t for t in TRIED if means[t] == top), key=lambda t: abs(math.log(t)))
+    equals = [times for times in TRIED if means[times] == top]
+    return equals[len(equals) // 2]
