@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import svg
 from fedlab_book.html import macros
-from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.lines import Line
-from fedlab_ledger.model.verdict import LEAST, clear_side
+from fedlab_ledger.model.verdict import LEAST
+from fedlab_ledger.report.answers import Gain
 
 ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
@@ -26,24 +26,6 @@ CONTROLS = ("Local", "Fine-tune", "Server-FT")  # do less than a paper's method
 TIE = 0.5  # points: methods no further apart than this are told by their costs
 
 Lines = Callable[[str, str, str], Mapping[int, Line]]  # of an arm, a field and a goal
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Points over FedAvg: mean, half of the 95 % interval, seeds."""
-
-    mean: float
-    half: float
-    n: int
-
-    @property
-    def side(self) -> int:
-        """1 if clearly ahead, -1 if clearly behind, else 0."""
-        return clear_side(self.mean, self.half, self.n)
-
-    @property
-    def text(self) -> str:
-        return f"{self.mean:+.1f} ± {self.half:.1f} points"
 
 
 @dataclass(frozen=True)
@@ -58,7 +40,6 @@ class Advice:
     costs: Mapping[str, float]  # "bytes" and "steps", as multiples of FedAvg's
     fails: tuple[str, Gain] | None  # the field where it is furthest behind, if any
     ties: tuple[str, ...] = ()  # others that are as good
-    seeds: tuple[Sequence[int], Sequence[int]] = ((), ())  # chosen by, and told by
     home: bool = False  # whether the field is from the best one's own paper
 
     @property
@@ -98,8 +79,7 @@ def advise(
     lost = {f: g for f, g in worst.items() if g.side < 0}
     fails = min(lost.items(), key=lambda item: item[1].mean, default=None)
     spent, others = costs(lines, best, field, goal), (a for a in tied if a != best)
-    seeds = (chosen, told)
-    return Advice(best, found, spent, fails, tuple(others), seeds, best == home)
+    return Advice(best, found, spent, fails, tuple(others), best == home)
 
 
 def _dear(arm: str, spent: Mapping[str, float]) -> tuple[float, float, bool]:
@@ -125,11 +105,7 @@ def gain(
         for k in sorted(mine)
         if k in base and (seeds is None or k in seeds)
     ]
-    x = np.array([a - b for a, b in pairs if a is not None and b is not None])
-    if len(x) == 0:
-        return Gain(float("nan"), float("nan"), 0)
-    mean, half = (float(v) for v in mean_interval(x))
-    return Gain(mean, half, len(x))
+    return Gain.of([a - b for a, b in pairs if a is not None and b is not None])
 
 
 def costs(lines: Lines, arm: str, field: str, goal: str) -> dict[str, float]:
@@ -145,37 +121,35 @@ def costs(lines: Lines, arm: str, field: str, goal: str) -> dict[str, float]:
     }
 
 
-def sentence(advice: Advice | None) -> str:
-    """The recommendation as it is said aloud."""
+def sentence(advice: Advice | None, ran: str, standings: Mapping[str, str]) -> str:
+    """The recommendation as it is said aloud, and on what it was measured.
+
+    `standings` tell how a method stands over all that was tried, by its name.
+    """
     if advice is None:
         return "Nothing has been run for this yet."
-    found, (chosen, told) = advice.gain, advice.seeds
-    by = "" if chosen == told else f" (chosen by seeds {_span(chosen)}, "
-    by = f"{by}told by {_span(told)})" if by else ""
+    found, on = advice.gain, f", measured on {ran}"
     if advice.arm == BASE:
         return (
-            f"Stay with FedAvg: nothing is clearly ahead of it. {advice.best} came "
-            f"closest, with {found.text}{by}."
+            f"Stay with FedAvg{on}: nothing is clearly ahead of it. {advice.best} came "
+            f"closest, with {found.text}."
         )
-    lost = "nowhere here clearly behind"
+    lost = "Nowhere here is it clearly behind."
     if advice.fails is not None:
         where, gain_ = advice.fails
-        lost = f"behind FedAvg on “{where}”, {gain_.text}"
-    alike = ""
+        lost = f"It is behind FedAvg on “{where}”, {gain_.text}."
+    said = [
+        f"Use {advice.best}: {found.text} over FedAvg{on}.",
+        f"It costs {advice.costs['bytes']:.1f} times FedAvg's traffic and "
+        f"{advice.costs['steps']:.1f} times its steps. {lost}",
+    ]
     if advice.ties:
-        alike = f" {' and '.join(advice.ties)} did as well, for no less traffic."
-    own = ""
+        said.append(f"{' and '.join(advice.ties)} did as well, for no less traffic.")
     if advice.home:
-        own = " These clients are those of its own paper: elsewhere expect less."
-    return (
-        f"Use {advice.best}: {found.text} over FedAvg{by}, for "
-        f"{advice.costs['bytes']:.1f} times its traffic and "
-        f"{advice.costs['steps']:.1f} times its steps; {lost}.{alike}{own}"
-    )
-
-
-def _span(seeds: Sequence[int]) -> str:
-    return f"{min(seeds)} to {max(seeds)}"
+        said.append("These clients are those of its own paper: elsewhere expect less.")
+    standing = standings.get(advice.best)
+    said += [f"Over all that was tried: {standing}"] if standing else []
+    return " ".join(said)
 
 
 def below(drawn: tuple[Figure, str], alt: str, scope: str) -> Markup:

@@ -24,7 +24,8 @@ from fedlab_ledger.judge.claims import Judged, as_json, record, tally
 from fedlab_ledger.model.claim import Claim
 from fedlab_ledger.model.verdict import NONE, WORDS
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.report.book import NAMES, RESULTS, opened
+from fedlab_ledger.report.answers import standings
+from fedlab_ledger.report.book import NAMES, RESULTS, Book, opened
 from tools import cite, paths
 
 FILE = "claims.json"  # in the site's _static
@@ -52,8 +53,8 @@ FILTERS = {
 SORTS = {
     "place": "paper and place",
     "gap": "gap, in tolerances",
-    "paper": "the paper’s gain",
-    "ours": "our gain",
+    "paper": "the paper’s gain, in points",
+    "ours": "our gain, in points",
     "ran": "what ours ran on",
     "verdict": "verdict",
 }
@@ -89,10 +90,14 @@ FORMATS = ("CSV", "JSON", "LaTeX", "BibTeX")
 
 
 @cache
+def _book() -> Book:
+    return opened(paths.ROOT / RESULTS)
+
+
+@cache
 def rows() -> list[Judged]:
     """The claims of every paper, then what was tried where one did not come out."""
-    book = opened(paths.ROOT / RESULTS)
-    return [j for paper in CLAIMS for j in book.claimed(paper)]
+    return [j for paper in CLAIMS for j in _book().claimed(paper)]
 
 
 @cache
@@ -126,6 +131,7 @@ def inside() -> Markup:
     used = {m for side in sides for m in side["methods"]}
     about = {
         "papers": NAMES,
+        "standings": {NAMES[p]: said for p, said in standings(_book()).items()},
         "methods": {key: METHODS[key].make().name for key in METHODS if key in used},
         "words": WORDS,
         "not_run": NONE,

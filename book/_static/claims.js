@@ -64,13 +64,16 @@
   const facets = new Map(
     every.map((c) => [c, Object.fromEntries(Object.keys(FACETS).map((f) => [f, FACETS[f](c)]))]),
   );
-  const words = new Map(every.map((c) => [c, rowOf.get(c).textContent.toLowerCase()]));
+  const words = new Map(every.map((c) => [c, `${c.id} ${rowOf.get(c).textContent}`.toLowerCase()]));
+  // Gains are sorted in points of accuracy; what is in another unit comes last.
+  const POINTS = { "%": 1, share: 100 };
+  const points = (gain, c) => (gain === null || !Object.hasOwn(POINTS, c.unit) ? null : POINTS[c.unit] * gain);
   // What a column is sorted by, and whether the largest comes first.
   const SORTS = {
     place: [(c) => place.get(c), false],
-    gap: [(c) => (c.gap === null || c.stand_in ? null : Math.abs(c.gap) / Math.max(c.tolerance, 1e-9)), true],
-    paper: [(c) => c.paper_gain, true],
-    ours: [(c) => c.mean, true],
+    gap: [(c) => (c.gap === null ? null : Math.abs(c.gap) / Math.max(c.tolerance, 1e-9)), true],
+    paper: [(c) => points(c.paper_gain, c), true],
+    ours: [(c) => points(c.mean, c), true],
     ran: [(c) => c.ran_on || null, false],
     verdict: [(c) => data.words.indexOf(c.verdict), false],
   };
@@ -142,7 +145,10 @@
       if (about) about.hidden = rowOf.get(c).hidden;
     }
     const besides = asked && !fits(asked) ? ", and the one that was asked for" : "";
-    taken.querySelector("[role=status]").textContent = `${n} of ${every.length} shown${besides}.`;
+    const paper = form.elements.paper.value;
+    const stands = paper ? ` ${paper}, over all that was tried: ${data.standings[paper]}` : "";
+    const on = n === 0 ? " “Show all” forgets every choice." : "";
+    taken.querySelector("[role=status]").textContent = `${n} of ${every.length} shown${besides}.${on}${stands}`;
     for (const button of taken.querySelectorAll("button")) button.disabled = n === 0;
     count();
   }

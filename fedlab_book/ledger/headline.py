@@ -7,7 +7,6 @@ quote("feddisco")              # the table alone, for a chapter
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import cast
 
 from IPython.display import HTML
 from markupsafe import Markup
@@ -25,10 +24,8 @@ from fedlab_book.ledger.markup import (
     verdict_cell,
 )
 from fedlab_book.ledger.offs import offs
-from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN, shown
-from fedlab_ledger.model.cells import Scale, Table
-from fedlab_ledger.model.describe import dataset, network, ran_on
-from fedlab_ledger.model.provenance import command, lines_of, took
+from fedlab_ledger.judge.show import COMPARABLE
+from fedlab_ledger.model.provenance import command, took
 from fedlab_ledger.model.verdict import NO_VERDICT
 from fedlab_ledger.report.book import NAMES, Book, opened
 from fedlab_ledger.report.headline import Quoted, played
@@ -67,7 +64,7 @@ def quote(paper: str, book: Book | None = None) -> HTML:
 def _finding(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
     """How many numbers are there, what they say; what there is instead, if none."""
     said = _counted(book, paper, quotes)
-    return said if played(quotes) else said + " " + _instead(book, paper, quotes)
+    return said if played(quotes) else said + " " + _instead(quotes)
 
 
 def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
@@ -83,47 +80,14 @@ def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
     return _html.strong(f"{many}scale.", f" By the rule: {verdicts}{more}.")
 
 
-def _instead(book: Book, paper: str, quotes: Sequence[Quoted]) -> str:
-    """Cost of running it, and the longest run with the paper's data and network."""
+def _instead(quotes: Sequence[Quoted]) -> str:
+    """Cost of running it, and what there is in its place."""
     costs = dict.fromkeys(f"{q.cell.row} {q.cost}" for q in quotes if q.cost)
     said = f"It would cost: {'; '.join(costs)}." if costs else _UNTRIED
-    longest = _longest(book, paper, quotes)
-    if longest is None:
-        return (
-            f"{said} With its network nothing was run at any other length. What "
-            "was measured of this paper, below, is on stand-ins."
-        )
-    scale, setting, seeds = longest
-    came = _came_to(book, quotes, scale)
-    return _html.longest(said, scale, ran_on(setting, seeds), came)
-
-
-def _came_to(book: Book, quotes: Sequence[Quoted], scale: str) -> str:
-    """Results of the headline's cells at that scale, of those that have it."""
-    cells = [q.cell for q in quotes if scale in q.cell.settings]
-    short = Table("", "", "", tuple(cells))
-    done = [
-        s for s in shown(short, book.found, cast(Scale, scale)) if s.status != NOT_RUN
-    ]
-    each = ", ".join(f"{s.cell.row} came to {s.ours} {s.cell.unit}" for s in done)
-    return f" There {each}: no number to hold against the paper's." if done else ""
+    return f"{said} What was measured of this paper, below, is on stand-ins."
 
 
 _UNTRIED = "What a seed would cost has not been tried."
-
-
-def _longest(book: Book, paper: str, quotes: Sequence[Quoted]):
-    """The longest of the paper's runs on a headline's data with its network."""
-    named = {(dataset(s), network(s)) for s in map(_setting, quotes)}
-    found = []
-    for table in book.of(paper):
-        for cell in table.cells:
-            for scale, s in cell.settings.items():
-                lines = lines_of(cell, scale, book.found)
-                if lines and (dataset(s), network(s)) in named:
-                    found.append((s.rounds, len(lines), scale, s))
-    rounds, seeds, scale, s = max(found, key=lambda f: f[:2], default=(0, 0, "", None))
-    return (scale, s, seeds) if s is not None and rounds else None
 
 
 def _setting(q: Quoted):

@@ -75,7 +75,19 @@ def _claims(args: argparse.Namespace) -> int:
     rows = claims_of.judged(wanted, found, args.scale)
     text = claims_of.as_json(rows) if args.json else claims_of.as_text(rows)
     say(*text.splitlines())
+    if not args.json and args.scale is None:
+        say(*_standing(found, args.paper))
     return 0
+
+
+def _standing(found: Found, paper: str | None) -> list[str]:
+    """How the methods of a paper, or of all, stand over all that was tried."""
+    from fedlab_ledger.papers import CLAIMS, TABLES
+    from fedlab_ledger.report.answers import standings
+    from fedlab_ledger.report.book import Book
+
+    told = standings(Book(TABLES, found, CLAIMS))
+    return [f"{p}, over all: {said}" for p, said in told.items() if paper in (None, p)]
 
 
 def _claimed(paper: str | None = None) -> list[claims_of.Claim]:

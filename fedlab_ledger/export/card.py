@@ -83,7 +83,7 @@ at the same commit makes the same model:
 ## Limits
 
 - It is no better than its data and its scale: `tiny` is a smoke test, `small` a part of
-  the published setting, `night` that setting cut short, and only `paper` is that.
+  the published setting, and only `paper` is that.
 - It was judged on its own kind of test samples alone: nothing is known of other
   data, of fairness towards people, or of what an attacker can do.
 - A federation was simulated: no client was private here.

@@ -230,13 +230,13 @@ def as_json(rows: list[Judged]) -> str:
 def record(row: Judged) -> dict[str, Any]:
     """Everything that is known of a claim, as plain data.
 
-    `gap` is our gain less the paper's; `paper_data` is the paper's data set, `data`
-    ours; the command of each side makes its missing lines.
+    `gap` is our gain less the paper's, at the paper's own scale; `paper_data` is the
+    paper's data set, `data` ours; the command of each side makes its missing lines.
     """
     claim, v = row.claim, row.verdict
     cell, here = claim.cell, claim.cell.settings.get(row.scale)
     published = cell.settings.get("paper")
-    off = v.mean - (math.nan if claim.gain is None else claim.gain)
+    theirs = math.nan if claim.gain is None or row.stand_in else claim.gain
     about: dict[str, Any] = {"id": claim.slug, "paper": claim.paper, "name": claim.name}
     about |= {"again": claim.again, "claim": claim.sentence, "where": cell.where}
     about |= {"sign": claim.sign, "unit": cell.unit, "metric": cell.metric}
@@ -247,7 +247,7 @@ def record(row: Judged) -> dict[str, Any]:
     about |= {"network": network(here) if here else "", "lacks": cell.lacks}
     about |= {"verdict": v.word, "why": v.why, "seeds": v.n, "lost": row.lost}
     about |= {"mean": _finite(v.mean), "half_width": _finite(v.half)}
-    about |= {"would_be_seen": _finite(v.seen), "gap": _finite(off)}
+    about |= {"would_be_seen": _finite(v.seen), "gap": _finite(v.mean - theirs)}
     about["a"] = _side(cell, row.scale, row.mine)
     about["b"] = _side(claim.beside, row.scale, row.theirs)
     if claim.without is not None:

@@ -2,9 +2,7 @@
 
 A `Setting` is plain data that says what to run. A `Cell` holds the paper's number and
 one setting for each scale: "tiny" (the built-in letters, seconds: a smoke test),
-"small" (minutes on a CPU) and "paper" (as published). A cell that takes weeks of a CPU
-as published may have "night" besides: the paper's data, network and clients, but only
-as many rounds as two cores play in a night.
+"small" (minutes on a CPU) and "paper" (as published).
 """
 
 import hashlib
@@ -17,9 +15,8 @@ from fedlab_core.arguments import Count, NotNegative, checked
 from fedlab_core.errors import require
 from fedlab_ledger.model.measures import check_metric
 
-Scale = Literal["tiny", "small", "night", "paper"]
+Scale = Literal["tiny", "small", "paper"]
 SCALES = get_args(Scale)  # from the cheapest on
-_USUAL = ("tiny", "small", "paper")  # which a cell has, or says why not
 RECIPE = 1  # raised when the core makes another number of the same setting
 _KEY = 16  # hexadecimal digits of a key
 
@@ -132,7 +129,7 @@ class Cell:
         alone = self.paper_spread is not None and self.paper_value is None
         require(not alone, f"{self.name}: a spread without a number")
         check_metric(self.metric)
-        missing = [s for s in _USUAL if s not in self.settings]
+        missing = [s for s in SCALES if s not in self.settings]
         said = bool(self.lacks) or not missing
         require(said, f"{self.name}: say in lacks why there is no {missing}")
 

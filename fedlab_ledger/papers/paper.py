@@ -26,13 +26,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Question:
-    """A paper's main claim: what to do to end higher, and what one needs for it.
+    """A paper's main claim as its authors would say it, and what one needs for it.
 
-    In the common field it plays as `arm`, on the table `judged`; `controls` need what
-    it needs.
+    `changes` is which choice of a round is another than FedAvg's. In the common field
+    it plays as `arm`, on the table `judged`; `controls` need what it needs.
     """
 
     paper: str
+    changes: str
     claim: str
     needs: str
     arm: str
@@ -66,7 +67,7 @@ def paper(
     known(path, "the file", about, parts, parts)
     asked = about["question"]
     names = {f.name for f in fields(Question)} - {"paper"}
-    known(path, "question", asked, names, ["claim", "needs", "arm"])
+    known(path, "question", asked, names, ["changes", "claim", "needs", "arm"])
     controls = tuple(asked.get("controls", ()))
     by_name = {t.name: t for t in tables}
     claims = _claims(folder / "claims.csv", name, by_name)

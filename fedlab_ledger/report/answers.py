@@ -1,39 +1,62 @@
 """Findings on each paper's main claim, in sentences that the verdicts make.
 
-A paper has one main claim, "with our method you end higher", and tables that repeat it
-in many settings: claims whose role is "main". `answers` gathers those that were run:
-how many came out ahead, how many behind, which is the headline, where the method gained
-most, where it lost; how it stands against other methods, in the common field, and when
-tried again in other ways.
+A paper has one main claim, "with our method you end higher", and tables that repeat it:
+claims whose role is "main". They are gathered by setting. A setting is one experiment,
+however many rows, constants and companions it was typed with, and has one gain: that of
+its most telling runs, at the paper's own scale if there are any, else of those with
+most rounds, a search's longer ones among them. `standing` counts the settings that came
+out ahead and behind, with the common fields of chapter 8; whatever tells how a method
+stands tells it by that.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
+import numpy as np
 from scipy.stats import binom
 
+from fedlab_core.metrics import mean_interval
 from fedlab_ledger.judge.claims import Judged, different
-from fedlab_ledger.model.cells import Table
-from fedlab_ledger.model.lines import Found
-from fedlab_ledger.model.verdict import (
-    CHANCE,
-    LEAST,
-    MATCHES,
-    NONE,
-    OPPOSITE,
-    SAME,
-    judge_gain,
-)
+from fedlab_ledger.model.cells import Setting, Table
+from fedlab_ledger.model.describe import ran_on
+from fedlab_ledger.model.lines import Found, Line
+from fedlab_ledger.model.verdict import CHANCE, LEAST, NONE, clear_side
 from fedlab_ledger.papers import CHAPTERS
 from fedlab_ledger.papers.paper import Question
 from fedlab_ledger.report.book import Book
 
-AHEAD = (MATCHES, SAME)
 _RARE = 0.01  # so seldom would chance alone give as many, if we say "helps" or "hurts"
-
+_POINTS = {"%": 1.0, "share": 100.0}  # that one unit of a claim is
 
 QUESTIONS = tuple(paper.question for paper in CHAPTERS.values())
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Points of accuracy: their mean, half of the 95 % interval, and how many seeds."""
+
+    mean: float
+    half: float
+    n: int
+
+    @classmethod
+    def of(cls, points: Sequence[float]) -> "Gain":
+        if not points:
+            return cls(math.nan, math.nan, 0)
+        mean, half = (float(v) for v in mean_interval(np.array(points)))
+        return cls(mean, half, len(points))
+
+    @property
+    def side(self) -> int:
+        """1 if the interval lies above zero, -1 if below, else 0."""
+        return clear_side(self.mean, self.half, self.n)
+
+    @property
+    def text(self) -> str:
+        """The gain with its interval: +1.9 ± 1.5 points."""
+        return f"{self.mean:+.1f} ± {self.half:.1f} points"
 
 
 @dataclass(frozen=True)
@@ -43,151 +66,168 @@ class Effect:
     judged: Judged
 
     @property
-    def scale(self) -> float:
-        """Points that one unit of the claim is."""
-        return {"%": 1.0, "share": 100.0}[self.judged.claim.cell.unit]
+    def by_seed(self) -> dict[int, float]:
+        """The gain of each seed that gave a number on both sides."""
+        scale = _POINTS[self.judged.claim.cell.unit]
+        found = _paired(self.judged.mine, self.judged.theirs)
+        return {seed: scale * gain for seed, gain in found.items()}
 
     @property
-    def mean(self) -> float:
-        return self.scale * self.judged.verdict.mean
-
-    @property
-    def half(self) -> float:
-        return self.scale * self.judged.verdict.half
+    def gain(self) -> Gain:
+        return Gain.of(list(self.by_seed.values()))
 
     @property
     def paper(self) -> float | None:
         """The paper's gain, if it prints one."""
-        gain = self.judged.claim.gain
-        return None if gain is None else self.scale * gain
+        gain, unit = self.judged.claim.gain, self.judged.claim.cell.unit
+        return None if gain is None else _POINTS[unit] * gain
 
     @property
-    def text(self) -> str:
-        """The gain with its interval: +1.9 ± 1.5 points."""
-        return f"{self.mean:+.1f} ± {self.half:.1f} points"
+    def ran(self) -> str:
+        """On what it ran: data, network, clients, rounds, seeds."""
+        return ran_on(self.setting, self.judged.verdict.n, self.judged.verdict.lost)
 
     @property
-    def ahead(self) -> bool:
-        return self.judged.verdict.word in AHEAD
+    def setting(self) -> Setting:
+        return self.judged.claim.cell.settings[self.judged.scale]
 
     @property
-    def behind(self) -> bool:
-        return self.judged.verdict.word == OPPOSITE
+    def told(self) -> tuple[bool, int]:
+        """How much it tells: at the paper's own scale, and after how many rounds."""
+        return not self.judged.stand_in, self.setting.rounds
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting in which a method was tried, with its most telling runs.
+
+    Its gain is the mean over these, seed by seed.
+    """
+
+    name: str
+    effects: tuple[Effect, ...]
+    gain: Gain
+
+    @classmethod
+    def of(cls, name: str, effects: Sequence[Effect]) -> "Tried":
+        """The setting, from all that was run in it."""
+        top = max(e.told for e in effects)
+        best = tuple(e for e in effects if e.told == top)
+        runs = [e.by_seed for e in best]
+        common = sorted(set.intersection(*map(set, runs)))
+        if len(common) < LEAST:  # seeds were lost: the comparison with most of them
+            best = (max(best, key=lambda e: len(e.by_seed)),)
+            return cls(name, best, best[0].gain)
+        return cls(name, best, Gain.of([fmean(r[k] for r in runs) for k in common]))
+
+    @property
+    def own_scale(self) -> bool:
+        return self.effects[0].told[0]
+
+    @property
+    def ran(self) -> str:
+        """On what it ran, and how many comparisons its gain is the mean of."""
+        many = len(self.effects)
+        return self.effects[0].ran + f", mean of {many} comparisons" * (many > 1)
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many of n comparisons came out ahead, how many behind."""
+    """How many of n settings came out ahead, how many behind."""
 
     ahead: int
     behind: int
     n: int
 
     @classmethod
-    def of(cls, effects: "Sequence[Effect]") -> "Count":
-        ahead, behind = (sum(getattr(e, s) for e in effects) for s in _SIDES)
-        return cls(ahead, behind, len(effects))
+    def of(cls, gains: Iterable[Gain]) -> "Count":
+        sides = [g.side for g in gains if g.n >= LEAST]
+        return cls(sides.count(1), sides.count(-1), len(sides))
 
-    def said(self, one: str, many: str) -> str:
-        """In words: ahead in 2 of 5 comparisons, behind in none."""
-        if self.n == 1:
-            side = "ahead" if self.ahead else "behind" if self.behind else "undecided"
-            return f"{side} in the one {one}"
-        ahead, behind = (str(k) if k else "none" for k in (self.ahead, self.behind))
-        return f"ahead in {ahead} of {self.n} {many}, behind in {behind}"
+    def __add__(self, other: "Count") -> "Count":
+        sums = (self.ahead + other.ahead, self.behind + other.behind)
+        return Count(*sums, self.n + other.n)
 
-
-_SIDES = ("ahead", "behind")
-_NAMED = ("comparison", "comparisons")
+    def said(self, many: str) -> str:
+        """In words: 2 of 5 settings, behind in none."""
+        return f"{self.ahead} of {self.n} {many}, behind in {self.behind or 'none'}"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Findings on a paper's main claim; `effects` in the order of the paper.
+class Standing:
+    """How a method stands to the same training without it, over all that was tried.
 
-    These are of the method beside the same training without it. `others` are beside
-    other methods, `fields` those of the common field, by who plays: the method, then
-    its controls. `tries` looked for what did not come out.
+    `own` counts its paper's settings, `fields` those common to all in chapter 8.
     """
 
-    question: Question
-    effects: tuple[Effect, ...]
-    waiting: int  # comparisons that were not run, or with too few seeds
-    others: Count = Count(0, 0, 0)
-    fields: tuple[tuple[str, Count], ...] = ()
-    tries: Count = Count(0, 0, 0)
-
-    @property
-    def count(self) -> Count:
-        return Count.of(self.effects)
-
-    @property
-    def headline(self) -> Effect | None:
-        """At the largest scale the one with most seeds; the paper's first of these."""
-        return min(self.effects, key=_importance, default=None)
-
-    @property
-    def best(self) -> Effect | None:
-        """Effect furthest ahead, by the near end of the interval."""
-        found = [e for e in self.effects if e.ahead]
-        return max(found, key=lambda e: e.mean - e.half, default=None)
-
-    @property
-    def worst(self) -> Effect | None:
-        """Effect furthest behind, by the near end of the interval."""
-        found = [e for e in self.effects if e.behind]
-        return min(found, key=lambda e: e.mean + e.half, default=None)
+    own: Count
+    fields: Count
 
     @property
     def stance(self) -> str:
         """The finding in a few words."""
-        return stance(self.count)
+        return stance(self.own + self.fields)
 
     @property
     def counted(self) -> str:
-        """How many comparisons came out how."""
-        if not self.effects:
-            return "Nothing of it has been run."
-        return f"Beside the same training without it, {self.count.said(*_NAMED)}."
+        """How many settings came out how."""
+        parts = [self.own.said("settings of its paper")] * bool(self.own.n)
+        parts += [self.fields.said("common fields")] * bool(self.fields.n)
+        return f"Ahead in {'; in '.join(parts)}." if parts else ""
 
     @property
-    def beside_others(self) -> str:
-        """How many comparisons with other methods came out how."""
-        if not self.others.n:
+    def text(self) -> str:
+        """The finding, and the counts that it rests on."""
+        return f"{self.stance} {self.counted}".strip()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Findings on a paper's main claim; `tried` in the order of the paper.
+
+    `waiting` of its settings were not run, or with too few seeds. `controls` need what
+    the method needs, and stand on the common fields as their counts say.
+    """
+
+    question: Question
+    tried: tuple[Tried, ...]
+    waiting: int
+    standing: Standing
+    controls: tuple[tuple[str, Count], ...] = ()
+
+    @property
+    def headline(self) -> Effect | None:
+        """The most telling comparison with most seeds; the paper's first of these."""
+        every = [e for t in self.tried for e in t.effects]
+        return max(every, key=lambda e: (*e.told, e.gain.n), default=None)
+
+    @property
+    def beside_paper(self) -> str:
+        """The headline's gain, beside the paper's, and on what it ran."""
+        e = self.headline
+        if e is None:
             return ""
-        return f"Beside other methods, {self.others.said(*_NAMED)}."
+        claim = e.judged.claim
+        sides = f"{claim.cell.row} over {claim.beside.row}"
+        own, paper = not e.judged.stand_in, e.paper
+        theirs = "" if paper is None or not own else f" (the paper: {paper:+.1f})"
+        size = "" if own else ", smaller than the paper's"
+        return f"{sides}: {e.gain.text}{theirs}. On {e.ran}{size}."
 
     @property
-    def own_scale(self) -> str:
-        """Sentence on the runs at the paper's own scale, or that there are none."""
-        own = [e for e in self.effects if not e.judged.stand_in]
-        if not own:
-            return "None of them is at the paper's own scale."
-        return f"At the paper's own scale: {'; '.join(map(_beside_paper, own))}."
+    def furthest(self) -> tuple[Tried | None, Tried | None]:
+        """Settings where it is clearly most ahead, and most behind."""
+        return self._furthest(1), self._furthest(-1)
 
-    @property
-    def in_the_field(self) -> str:
-        """How the method and its controls stand to FedAvg in the common field."""
-        there = [(arm, count) for arm, count in self.fields if count.n]
-        if not there:
-            return ""
-        (_, mine), *controls = there
-        said = f"Against FedAvg in chapter 8 it is {mine.said('field', 'fields')}"
-        for arm, count in controls:
-            said += f"; {arm}, which needs no more, {count.said('field', 'fields')}"
-        return f"{said}."
-
-    @property
-    def again(self) -> str:
-        """Sentence on the searches for comparisons that did not come out."""
-        if not self.tries.n:
-            return ""
-        said = self.tries.said("try", "tries")
-        return f"Where it fell short it was tried again, longer for instance: {said}."
+    def _furthest(self, side: int) -> Tried | None:
+        """The clear setting on that side with the most, by the interval's near end."""
+        found = [t for t in self.tried if t.gain.side == side]
+        near = [side * t.gain.mean - t.gain.half for t in found]
+        return found[near.index(max(near))] if found else None
 
 
 def stance(count: Count) -> str:
-    """Sentence on so many comparisons: more than chance would give, or not.
+    """Sentence on so many settings: more than chance would give, or not.
 
     Without any effect, each has a chance of `CHANCE` to come out ahead, and the same
     to come out behind. A side counts if that many would be seen once in a hundred.
@@ -216,31 +256,48 @@ def _more_than_chance(k: int, n: int) -> bool:
 
 def answers(book: Book) -> list[Answer]:
     """The answer to each question, from the judged claims of its paper."""
-    return [_answer(question, book) for question in QUESTIONS]
+    return [answer(question, book) for question in QUESTIONS]
 
 
-def _answer(question: Question, book: Book) -> Answer:
-    rows = book.claimed(question.paper)
-    mine = [j for j in rows if j.claim.role == "main"]
-    effects = effects_of(mine)
-    short = sum(not _counts(j) for j in mine)
-    looked = {j.claim.slug for j in mine}
-    tries = [j for j in book.claimed("gaps") if j.claim.again in looked]
-    arms = (question.arm, *question.controls)
+def standings(book: Book) -> dict[str, str]:
+    """How each paper's method stands over all that was tried, in words."""
+    return {a.question.paper: a.standing.text for a in answers(book)}
+
+
+def answer(question: Question, book: Book) -> Answer:
+    """The answer to a question."""
+    mine = [j for j in book.claimed(question.paper) if j.claim.role == "main"]
+    effects = [Effect(j) for j in different(j for j in mine if _counts(j))]
+    again = [Effect(j) for j in book.claimed("gaps") if _counts(j)]
+    by_name: dict[str, list[Effect]] = {}
+    for e in effects:
+        longer = [t for t in again if _longer(t, e)]
+        by_name.setdefault(e.judged.claim.where, []).extend([e, *longer])
+    tried = tuple(Tried.of(name, of) for name, of in by_name.items())
     table = book.tables.get(f"field/{question.judged}")
-    return Answer(
-        question,
-        effects,
-        short,
-        Count.of(effects_of(j for j in rows if j.claim.role == "others")),
-        tuple((arm, in_field(table, arm, book.found)) for arm in arms if table),
-        Count.of([Effect(j) for j in tries if _counts(j)]),
+    arms = (question.arm, *question.controls) if table else ()
+    counts = [(arm, in_field(table, arm, book.found)) for arm in arms if table]
+    fields = counts[0][1] if counts else Count(0, 0, 0)
+    standing = Standing(Count.of(t.gain for t in tried), fields)
+    waiting = len({j.claim.where for j in mine} - set(by_name))
+    return Answer(question, tried, waiting, standing, tuple(counts[1:]))
+
+
+def _longer(attempt: Effect, e: Effect) -> bool:
+    """Whether a search's try is this comparison once more, with more rounds."""
+    if attempt.judged.claim.again != e.judged.claim.slug:
+        return False
+    pairs = zip(attempt.judged.claim.sides, e.judged.claim.sides, strict=True)
+    scales = attempt.judged.scale, e.judged.scale
+    alike = all(
+        _but_rounds(a.settings[scales[0]]) == _but_rounds(b.settings[scales[1]])
+        for a, b in pairs
     )
+    return alike and attempt.setting.rounds > e.setting.rounds
 
 
-def effects_of(rows: Iterable[Judged]) -> tuple[Effect, ...]:
-    """Effects of these claims, each experiment once."""
-    return tuple(Effect(j) for j in different(j for j in rows if _counts(j)))
+def _but_rounds(setting: Setting) -> dict:
+    return setting.plain() | {"rounds": None}
 
 
 def _counts(j: Judged) -> bool:
@@ -249,26 +306,15 @@ def _counts(j: Judged) -> bool:
 
 def in_field(table: Table, arm: str, found: Found) -> Count:
     """On how many of the common fields an arm is ahead of FedAvg, and behind."""
-    words = []
+    gains = []
     for column in dict.fromkeys(cell.column for cell in table.cells):
         sides = [table.at(name, column) for name in (arm, "FedAvg")]
         lines = [found.of(cell.key("small")) if cell else {} for cell in sides]
-        mine, theirs = ({k: v["value"] for k, v in line.items()} for line in lines)
-        verdict = judge_gain(mine, theirs, None, 0.0, sign=1, own_scale=False)
-        if verdict.n >= LEAST:
-            words.append(verdict.word)
-    return Count(words.count(SAME), words.count(OPPOSITE), len(words))
+        gains.append(Gain.of(list(_paired(*lines).values())))
+    return Count.of(gains)
 
 
-def _importance(e: Effect) -> tuple[bool, int]:
-    return e.judged.stand_in, -e.judged.verdict.n
-
-
-def _beside_paper(e: Effect) -> str:
-    """A gain, what it is over, and the paper's."""
-    claim = e.judged.claim
-    name = f"{claim.cell.row} over {claim.beside.row} {e.text}"
-    if e.paper is None or not math.isfinite(e.paper):
-        return name
-    less = ", more than our interval holds" * (e.paper > e.mean + e.half)
-    return f"{name} (the paper: {e.paper:+.1f}{less})"
+def _paired(mine: Mapping[int, Line], theirs: Mapping[int, Line]) -> dict[int, float]:
+    """The difference of each seed that has a number on both sides."""
+    both = {k: (mine[k]["value"], theirs[k]["value"]) for k in mine if k in theirs}
+    return {k: a - b for k, (a, b) in both.items() if a is not None and b is not None}

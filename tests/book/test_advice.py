@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fedlab_book import advice
-from fedlab_book.advice import ALL, BASE, OWN, Gain, advise, allowed, halves, sentence
+from fedlab_book.advice import ALL, BASE, OWN, Gain, advise, allowed, halves
 
+RAN = "letters, MLP 64, 10 clients"
 ARMS = ["FedAvg", "FedDisco", "FedLAW", "FedCollab", "Local", "Server-FT"]
 
 
@@ -24,6 +25,10 @@ def world(gains: dict, n: int = 8, dear=()):
         return {k: {"value": base[k] + more[k], **cost} for k in range(n)}
 
     return lines
+
+
+def sentence(found, standings=None):
+    return advice.sentence(found, RAN, standings or {})
 
 
 def around(mean: float, n: int = 8):
@@ -63,10 +68,17 @@ def test_it_says_where_it_fails_most():
     found = advise(world(gains), ["Local"], ["a", "b", "c", "d", "e"], OWN, "a")
     assert found and found.fails and found.fails[0] == "c"
     said = sentence(found)
-    assert said.startswith("Use Local: +3.0 ± ") and "1.5 times its traffic" in said
+    assert (
+        said.startswith("Use Local: +3.0 ± ") and f"FedAvg, measured on {RAN}." in said
+    )
+    assert "1.5 times FedAvg's traffic and 2.5 times its steps" in said
     assert "behind FedAvg on “c”, -5.0" in said
     one = advise(world(gains), ["Local"], ["a", "d"], OWN, "a")
-    assert one and one.fails is None and "nowhere here clearly behind" in sentence(one)
+    assert (
+        one
+        and one.fails is None
+        and "Nowhere here is it clearly behind" in sentence(one)
+    )
 
 
 def test_nothing_run_is_said_so():
@@ -101,12 +113,11 @@ def test_of_equals_the_cheapest_is_recommended_and_the_others_are_named():
     assert found and found.arm == "FedDisco" and found.ties == ()
 
 
-def test_it_says_by_which_seeds_and_whose_field_it_is():
+def test_it_says_whose_field_it_is_and_how_the_method_stands():
     lines = world({("Local", "a"): around(3)})
     found = advise(lines, ["Local"], ["a"], OWN, "a", home="Local")
-    assert "(chosen by seeds 0 to 3, told by 4 to 7)" in sentence(found)
     assert sentence(found).endswith("of its own paper: elsewhere expect less.")
     found = advise(lines, ["Local"], ["a"], OWN, "a", home="FedCollab")
     assert "own paper" not in sentence(found)
-    few = advise(world({("Local", "a"): around(3, 3)}, 3), ["Local"], ["a"], OWN, "a")
-    assert "chosen by" not in sentence(few)
+    said = sentence(found, {"Local": "It helps.", "FedCollab": "It hurts."})
+    assert said.endswith("Over all that was tried: It helps.")

@@ -105,19 +105,6 @@ def test_what_it_costs_stands_where_a_number_is_missing():
     assert "what it takes was not tried" in text(second)
 
 
-def test_the_longest_run_with_the_papers_network_is_called_by_its_scale(stored):
-    head = HEADLINES["fedimpro"]
-    of = head.cells[0]
-    line = next(iter(stored.found.lines.values()))[0]
-    book = replace(EMPTY, found=Found({of.key("night"): {0: line | {"value": 41.5}}}))
-    said = text(page(headline(book, "fedimpro")).p)
-    assert "another scale, called night : CIFAR-10, ResNet-18" in said
-    assert "10 rounds, 1 seed" in said
-    assert said.endswith(
-        "FedAvg came to 41.50 %: no number to hold against the paper's."
-    )
-
-
 def test_each_number_that_is_off_says_what_was_checked(disco):
     quotes = disco.headline("feddisco")
     off = [q for q in quotes if q.off is not None]

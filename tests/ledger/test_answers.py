@@ -1,6 +1,5 @@
 """The answers: what the sentences say is what the seeds say."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,25 +9,43 @@ from scipy.stats import binom
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting, judged
 from fedlab_ledger.model.lines import Found
-from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME, UNDECIDED
 from fedlab_ledger.papers import CLAIMS
-from fedlab_ledger.report.answers import QUESTIONS, Count, answers, in_field, stance
-from fedlab_ledger.report.earlier import FAILED, FEW, HELD, crossed, earlier
+from fedlab_ledger.report.answers import (
+    QUESTIONS,
+    Count,
+    Gain,
+    Standing,
+    answers,
+    in_field,
+    stance,
+)
 from tests.once import the_book
 
 AHEAD, BEHIND, OPEN = [2, 2.1, 1.9], [-3, -3.1, -2.9], [1, -1, 0.5]
 
 
 def claims_of(
-    *many: list, scale: str = "small", unit: str = "%", role: Any = "main", again=""
+    *many: list,
+    scale: str = "small",
+    unit: str = "%",
+    role: Any = "main",
+    again: str = "",
+    setting: str = "",
+    rounds: int | None = None,
+    clients: int = 4,
 ):
-    """Judged claims of the first question, each from the differences of its seeds."""
+    """Judged claims of the first question, each from the differences of its seeds.
+
+    Each is in a setting of its own and plays as many rounds as its place, or all as
+    is said.
+    """
     question = QUESTIONS[0]
     lines, made = {}, []
     for i, gains in enumerate(many):
         sides = []
         for who in ("A", "B"):
-            how = {scale: Setting("letters", who, i + 1, scenario={"clients": 4})}
+            many_ = {"clients": clients, "place": i}
+            how = {scale: Setting("letters", who, rounds or i + 1, scenario=many_)}
             more: dict[str, Any] = {
                 "unit": unit,
                 "lacks": "one scale",
@@ -41,7 +58,12 @@ def claims_of(
                 for k, v in enumerate(values)
             }
             sides.append(one)
-        more = {"said": 1.0, "again": again, "role": role, "setting": f"place {i}"}
+        more = {
+            "said": 1.0,
+            "again": again,
+            "role": role,
+            "setting": setting or f"place {i}",
+        }
         made.append(Claim(question.paper, str(i), f"it helps, {i}", *sides, **more))
     return judged(made, Found(lines))
 
@@ -101,115 +123,114 @@ def test_the_stance_tells_all_from_most_from_some():
     )
 
 
-def test_an_answer_counts_what_came_out_how():
+def test_an_answer_counts_settings_by_their_intervals():
     found = answer(AHEAD, [4, 4.2, 3.8], BEHIND, OPEN, [5, 6])  # two seeds: not counted
-    assert found.count == Count(2, 1, 4) and found.waiting == 1
-    said = "Beside the same training without it, ahead in 2 of 4 comparisons, behind in"
-    assert found.counted == f"{said} 1."
-    assert found.best and found.best.mean == pytest.approx(4)
-    assert found.worst and found.worst.mean == pytest.approx(-3)
-    assert "None of them" in found.own_scale
-    assert answer(OPEN).best is None and answer(OPEN).worst is None
-
-
-def test_other_methods_are_counted_apart():
-    rivals = claims_of([7, 7.1, 6.9], [-8, -8.1, -7.9], role="others")
-    found = answered([*claims_of(AHEAD), *rivals])
-    assert found.count == Count(1, 0, 1) and found.others == Count(1, 1, 2)
-    assert found.counted.endswith("without it, ahead in the one comparison.")
-    assert found.beside_others.endswith("ahead in 1 of 2 comparisons, behind in 1.")
-    assert found.best and found.best.mean == pytest.approx(2)
-
-
-def test_counts_are_said_aloud():
-    assert Count(0, 1, 1).said("try", "tries") == "behind in the one try"
-    assert Count(0, 0, 1).said("try", "tries") == "undecided in the one try"
-    assert (
-        Count(2, 0, 3).said("try", "tries") == "ahead in 2 of 3 tries, behind in none"
+    assert found.standing.own == Count(2, 1, 4) and found.waiting == 1
+    assert found.standing.counted == (
+        "Ahead in 2 of 4 settings of its paper, behind in 1."
     )
+    most, least = found.furthest
+    assert most and most.gain.mean == pytest.approx(4)
+    assert least and least.gain.mean == pytest.approx(-3)
+    assert answer(OPEN).furthest == (None, None)
 
 
-def test_tries_are_counted_where_they_look_for_a_comparison():
-    rows = claims_of(OPEN)
+def test_comparisons_of_one_setting_are_one_effect():
+    """The mean over them, seed by seed, whatever many there are."""
+    rows = claims_of([3.0, 1.0, 2.0], [1.0, 3.0, 2.2], setting="here", rounds=3)
+    (tried,) = answered(rows).tried
+    assert tried.gain.n == 3 and tried.gain.mean == pytest.approx(12.2 / 6)
+    assert tried.gain.half == pytest.approx(Gain.of([2.0, 2.0, 2.1]).half)
+    assert tried.ran.endswith(", mean of 2 comparisons")
+
+
+def test_a_comparison_that_lost_seeds_does_not_take_the_others_with_it():
+    rows = claims_of(AHEAD, [1.0, 1.1, 0.9, 1.2], setting="here", rounds=3)
+    for k in (1, 2):
+        rows[0].mine[k]["value"] = None
+    (tried,) = answered(rows).tried
+    assert tried.gain == Gain.of([1.0, 1.1, 0.9, 1.2])
+
+
+def test_the_papers_own_scale_tells_more_than_a_smaller_one():
+    rows = claims_of(BEHIND, setting="here") + claims_of(
+        AHEAD, scale="paper", setting="here", rounds=1
+    )
+    (tried,) = answered(rows).tried
+    assert tried.own_scale and tried.gain.side == 1
+
+
+def test_longer_runs_tell_more_a_searchs_among_them():
+    """A try counts if nothing but the rounds is another, and these are more."""
+    rows = claims_of(BEHIND, rounds=20)
     slug = rows[0].claim.slug
-    tries = [
-        *claims_of(AHEAD, BEHIND, [1, 2], again=slug),
-        *claims_of(AHEAD, again="x"),
-    ]
-    found = answered(rows, tries)
-    assert found.tries == Count(1, 1, 2) and "1 of 2 tries, behind in 1" in found.again
-    assert answered(rows).again == ""
+
+    def with_tries(*tries):
+        (tried,) = answered(rows, [j for t in tries for j in t]).tried
+        return tried.gain.side
+
+    more = {"again": slug, "rounds": 60}
+    assert with_tries(claims_of(AHEAD, **more)) == 1
+    assert with_tries(claims_of(AHEAD, again=slug, rounds=5)) == -1
+    assert with_tries(claims_of(AHEAD, again="another", rounds=60)) == -1
+    assert with_tries(claims_of(AHEAD, **more, clients=9)) == -1  # another world
+    assert with_tries(claims_of([2, 2.1], **more)) == -1  # two seeds
 
 
 @pytest.mark.slow
 def test_the_common_field_counts_by_intervals():
     book = the_book()
     for a in answers(book):
-        assert [arm for arm, _ in a.fields] == [a.question.arm, *a.question.controls]
-        assert all(count.n == 6 for _, count in a.fields)
-        assert a.in_the_field.startswith("Against FedAvg in chapter 8 it is ahead in")
+        assert [arm for arm, _ in a.controls] == list(a.question.controls)
+        assert all(count.n == 6 for _, count in a.controls)
+        assert a.standing.fields.n == 6
     table = book.tables["field/for_all"]
     assert in_field(table, "FedAvg", book.found) == Count(0, 0, 6)
     assert in_field(table, "nobody", book.found) == Count(0, 0, 0)
 
 
+def test_the_stance_is_that_of_settings_and_fields_together():
+    own, fields = Count(1, 0, 3), Count(4, 0, 6)
+    both = Standing(own, fields)
+    assert both.stance == stance(Count(5, 0, 9)) == "It helps in most settings tried."
+    assert stance(own) == "Neither gain nor loss can be told."
+    assert both.counted == (
+        "Ahead in 1 of 3 settings of its paper, behind in none; in 4 of 6 common "
+        "fields, behind in none."
+    )
+
+
 def test_equal_runs_count_once_and_the_first_of_them_stays():
     found = answer(AHEAD, AHEAD, OPEN)
-    assert [e.judged.claim.name for e in found.effects] == ["0", "2"]
+    assert [t.name for t in found.tried] == ["place 0", "place 2"]
 
 
 def test_of_equal_runs_the_one_with_more_seeds_stays():
     found = answer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 9.0, 8.0], [1.0, 2.0, 4.0])
-    assert [e.judged.claim.name for e in found.effects] == ["1", "2"]
+    assert [t.name for t in found.tried] == ["place 1", "place 2"]
 
 
 def test_the_headline_is_at_the_largest_scale_with_most_seeds():
     rows = [*claims_of(AHEAD, [*OPEN, 0.2], OPEN), *claims_of([0, 1, 2], scale="paper")]
     found = answered(rows)
     assert found.headline and not found.headline.judged.stand_in
-    said = "At the paper's own scale: A over B +1.0 ± 2.5 points (the paper: +1.0)."
-    assert found.own_scale == said
+    said = "A over B: +1.0 ± 2.5 points (the paper: +1.0). On letters, MLP "
+    assert found.beside_paper.startswith(said)
     found = answered(rows[:3])
     assert found.headline and found.headline.judged.claim.name == "1"
-
-
-def test_a_gain_below_the_papers_is_said_to_be():
-    (row,) = claims_of([0.1, 0.2, 0.3], scale="paper")
-    assert (
-        "(the paper: +1.0, more than our interval holds)" in answered([row]).own_scale
-    )
+    assert found.beside_paper.endswith(", smaller than the paper's.")
+    assert "the paper:" not in found.beside_paper
 
 
 def test_a_study_of_something_else_is_not_counted():
     found = answered([*claims_of(AHEAD), *claims_of(BEHIND, role="study")])
-    assert found.count == Count(1, 0, 1) and found.others == Count(0, 0, 0)
+    assert found.standing.own == Count(1, 0, 1)
 
 
 def test_shares_become_points_and_other_units_do_not_count():
     found = answer([0.02, 0.021, 0.019], unit="share")
-    assert found.headline and found.headline.text.startswith("+2.0 ± ")
-    assert answer(AHEAD, unit="rounds", role="study").effects == ()
+    assert found.headline and found.headline.gain.text.startswith("+2.0 ± ")
+    assert answer(AHEAD, unit="rounds", role="study").tried == ()
     for role in ("main", "others"):
         with pytest.raises(InputError, match=f"role '{role}' is for gains in accuracy"):
             claims_of(AHEAD, unit="rounds", role=role)
-
-
-def test_the_reading_of_before_took_undecided_for_failed():
-    even, few = [1, 1, 1, 1, -1, -1, -1, -1], [1, -1]
-    rows = claims_of(AHEAD, OPEN, BEHIND, few, even, [1, 5, 9])
-    assert [earlier(r) for r in rows] == [HELD, FAILED, FAILED, FEW, FAILED, HELD]
-    counts = crossed(rows)
-    assert counts[HELD][UNDECIDED] == 1 and counts[HELD][SAME] == 1
-    assert counts[FAILED][UNDECIDED] == 2 and counts[FAILED][OPPOSITE] == 1
-    tie = replace(
-        rows[1], claim=replace(rows[1].claim, sign=0, said=None, role="study")
-    )
-    assert earlier(tie) == HELD  # the mean is within the tolerance
-
-
-@pytest.mark.slow
-def test_both_readings_count_every_claim_that_was_run():
-    book = the_book()
-    rows = [j for paper in book.papers for j in book.claimed(paper)]
-    done = sum(j.verdict.word != NONE for j in rows)
-    assert sum(sum(c.values()) for c in crossed(rows).values()) == done > 100

@@ -170,6 +170,7 @@ table = "table1"
 rows = ["A"]
 columns = ["x | y"]
 [question]
+changes = "weights"
 claim = "c"
 needs = "n"
 arm = "A"

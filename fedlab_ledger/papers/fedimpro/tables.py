@@ -14,7 +14,6 @@ from fedlab_ledger.papers.fedimpro.worlds import (
     WORLDS,
     Change,
     ImproWorld,
-    night,
     notes_of,
     scales,
 )
@@ -117,8 +116,7 @@ def _made(p: Printed) -> dict[str, Setting]:
     if p.table == "table6":
         change = joined(_MOMENTUM, _AFTER if p.row == "SCAFFOLD" else {})
         return scales(p.row, world, Change.of(change))
-    here = night(p.row, world) if p.table != "table2" else {}
-    return scales(p.row, world) | here
+    return scales(p.row, world)
 
 
 def _says(p: Printed) -> Plain:
@@ -146,7 +144,7 @@ def run(p: Printed) -> Plain:
         notes = {scale: f"cut after {name}" for scale, name in _CUTS[p.column].items()}
     if p.row == "FedImpro, CIFAR-100":
         notes = {"paper": _AS_PRINTED}
-    about = {"settings": made, "notes": notes_of(p.row, made, notes)}
+    about = {"settings": made, "notes": notes_of(made, notes)}
     about["lacks"] = lacks or ("" if "small" in made else NO_SMALL)
     return about | _says(p)
 

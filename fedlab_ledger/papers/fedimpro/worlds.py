@@ -1,7 +1,6 @@
 """FedImpro's worlds and methods at every scale.
 
-"small" is Fashion-MNIST in part with a small CNN, and letters for photographs. "night"
-is the paper's first row, FedAvg and FedImpro, for ten of its thousand rounds.
+"small" is Fashion-MNIST in part with a small CNN, and letters for photographs.
 """
 
 from collections.abc import Mapping
@@ -56,7 +55,6 @@ class Change:
 
 
 NOTHING = Change.of()
-NIGHT = 10  # rounds: of two methods and three seeds, a night of two cores
 _DATASETS = ("CIFAR-10", "FMNIST", "SVHN", "CIFAR-100")
 _SPLITS = ((0.1, 1, 10, 5), (0.05, 1, 10, 5), (0.1, 5, 10, 5), (0.1, 1, 100, 10))
 _EACH = (ImproWorld(data, *split) for data in _DATASETS for split in _SPLITS)
@@ -115,11 +113,6 @@ _STAND_INS = {
     "letters": "letters in place of photographs, a small network",
     "fashion_mnist": "6,000 images of Fashion-MNIST, a small CNN",
 }
-_SHORT = {
-    "FedAvg": f"the first {NIGHT} of 1,000 rounds",
-    "FedImpro": f"{NIGHT} rounds for 1,000, in which the weight of synthetic features "
-    "grows as far as in those",
-}
 NO_SMALL = "small only for CIFAR-10 and FMNIST with E=1, K=10"
 
 
@@ -153,14 +146,6 @@ def scales(
     )
 
 
-def night(arm: str, world: ImproWorld) -> dict[str, Setting]:
-    """Settings that a night allows of the paper's own; in most worlds none."""
-    if arm not in ("FedAvg", "FedImpro") or world != ImproWorld("CIFAR-10"):
-        return {}
-    ours = _ramp(NIGHT) if arm == "FedImpro" else {}
-    return settings(night=joined(_paper(arm, world, NOTHING), {"rounds": NIGHT}, ours))
-
-
 def _ramp(rounds: int) -> Plain:
     """Synthetic features count more and more: up to 2, as after the paper's 1,000."""
     return {"options": {"alpha": 1000 / rounds}}
@@ -177,10 +162,8 @@ def _paper(arm: str, world: ImproWorld, change: Change) -> Plain:
     return joined(begin, length, _METHODS[arm], tuned, change.always, change.paper)
 
 
-def notes_of(
-    row: str, made: Mapping[str, Setting], more: Mapping[str, str]
-) -> dict[str, str]:
+def notes_of(made: Mapping[str, Setting], more: Mapping[str, str]) -> dict[str, str]:
     """Notes on what stands in at the scales that there are, and some more."""
     small = made.get("small")
     stand_in = {} if small is None else {"small": _STAND_INS[small.dataset]}
-    return noted(made, stand_in | {"night": _SHORT.get(row, "")}, more)
+    return noted(made, stand_in, more)
