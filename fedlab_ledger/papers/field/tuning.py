@@ -31,11 +31,12 @@ def column(field: str, judged: str) -> str:
 
 def _tuning() -> Table:
     cells = []
-    for method, times, field, judged in product(TUNED, TRIED, FIELDS, JUDGED):
-        given, metric = how(method, {method: times}), f"mean-4{JUDGED[judged]}"
-        place = row(method, times), column(field, judged)
-        made = cell("tuning", *place, given, metric)
-        cells.append(replace(made, seeds=SEEDS))
+    for method, field, judged in product(TUNED, FIELDS, JUDGED):
+        for times in TRIED[method]:
+            given, metric = how(method, {method: times}), f"mean-4{JUDGED[judged]}"
+            place = row(method, times), column(field, judged)
+            made = cell("tuning", *place, given, metric)
+            cells.append(replace(made, seeds=SEEDS))
     title = "Which constants are best, by seeds that are not reported"
     return Table("field", "tuning", title, tuple(cells))
 
@@ -46,7 +47,7 @@ TABLE = _tuning()
 def tried(found: Found, method: str, field: str, judged: str) -> dict[float, float]:
     """Mean accuracy by what was tried; empty as long as a run is missing."""
     means = {}
-    for times in TRIED:
+    for times in TRIED[method]:
         there = TABLE.at(row(method, times), column(field, judged))
         lines = found.of(there.key("small")) if there else {}
         if not set(SEEDS) <= set(lines):
@@ -62,4 +63,4 @@ def best(found: Found, method: str, field: str, judged: str) -> float | None:
     if not means:
         return None
     top = max(means.values())
-    return min((t for t in TRIED if means[t] == top), key=lambda t: abs(math.log(t)))
+    return min((t for t in means if means[t] == top), key=lambda t: abs(math.log(t)))

@@ -23,8 +23,8 @@ FIELDS: dict[str, Plain] = {
     ),
     "rFedAvg's": joined(
         letters(0.2),
-        {"kind": "similarity", "scenario": {"clients": 10, "s": 0.1}, "rounds": 12},
-        {"local": {"lr": 0.1, "epochs": 5, "batch_size": 32}},
+        {"kind": "similarity", "scenario": {"clients": 20, "s": 0.0}, "rounds": 40},
+        {"participants": 5, "local": {"lr": 0.1, "epochs": 5, "batch_size": 32}},
         _OWN,
     ),
     "FedImpro's": joined(
@@ -85,7 +85,15 @@ def light(how: Plain) -> Plain:
 
 
 def played(field: Plain, how: Plain, per_class: int = 20) -> Plain:
-    """A method in a field; a server that learns has some samples of each class."""
+    """A method in a field; a server that learns has some samples of each class.
+
+    A `rate` among the method's options is in parts of the field's learning rate.
+    """
+    options = dict(how.get("options", {}))
+    rate = options.pop("rate", None)
+    if rate is not None:
+        lr = round(rate * field["local"]["lr"], 6)
+        how = {"method": how["method"], "local": {"lr": lr}}
     server = how.get("parts", {}).get("server", {}).get("of")
     learns = {"fedlaw", "attentive", "gws", "server-ft"} & {how["method"], server}
     proxy: Plain = {"proxy": {"per_class": per_class}} if learns else {}
