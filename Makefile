@@ -36,7 +36,7 @@ help: ## list the targets
 
 book: executed assets ## build the book into _build/html
 	@echo "== Site"
-	@$(BIN)/python -m tools.build
+	@$(ONE) $(BIN)/python -m tools.build
 	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
 
 check: $(READY) ## style, types, spelling, and tests without book or browser

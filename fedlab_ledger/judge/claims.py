@@ -7,9 +7,13 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from fedlab_core.arguments import checked
+from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.cells import SCALES, Cell, Scale
 from fedlab_ledger.model.claim import Claim
 from fedlab_ledger.model.describe import constants, dataset, methods, network, ran_on
@@ -73,6 +77,20 @@ class Judged:
         far = len(bad) - len(diverged)
         said += [f"{far} never came as far"] * bool(far)
         return ", ".join(said)
+
+    @property
+    def whole(self) -> dict[int, float]:
+        """A gain in accuracy over all rounds, in points by seed; else nothing.
+
+        The mean of the whole curve: whether a method is ahead all along, beside what
+        the claim is judged by.
+        """
+        name = self.claim.cell.metric.partition("-")[0]
+        if name not in ("acc", "last", "best", "mean", "at") or self.stand_in:
+            return {}
+        curves = {k: [v["curve"] for v in self._pair(k)] for k in sorted(self._seeds)}
+        whole = {k: c for k, c in curves.items() if all(v and None not in v for v in c)}
+        return {k: 100 * (fmean(a) - fmean(b)) for k, (a, b) in whole.items()}
 
     def _pair(self, seed: int) -> tuple[Line, Line]:
         return self.mine[seed], self.theirs[seed]
@@ -202,7 +220,7 @@ def tally(rows: Sequence[Judged]) -> Tally:
 
 
 def as_text(rows: list[Judged]) -> str:
-    """Four lines a claim, and the count of the verdicts."""
+    """Four or five lines a claim, and the count of the verdicts."""
     text = []
     for row in rows:
         claim, v = row.claim, row.verdict
@@ -211,6 +229,9 @@ def as_text(rows: list[Judged]) -> str:
         if row.ran_on:
             text.append(f"  ran on: {row.ran_on}")
         text.append(f"  here: {v.why}{f' ({row.lost})' * bool(row.lost)}")
+        if len(row.whole) >= LEAST:
+            mean, half = mean_interval(np.array(list(row.whole.values())))
+            text.append(f"  over all rounds: {mean:+.2f} ± {half:.2f} points")
     total = tally(rows)
     text.append(total.text)
     if total.by_chance:
@@ -230,8 +251,9 @@ def as_json(rows: list[Judged]) -> str:
 def record(row: Judged) -> dict[str, Any]:
     """Everything that is known of a claim, as plain data.
 
-    `gap` is our gain less the paper's, at the paper's own scale; `paper_data` is the
-    paper's data set, `data` ours; the command of each side makes its missing lines.
+    `all_rounds` is the gain in points over the whole curve, by seed; it and `gap`, our
+    gain less the paper's, are of the paper's own scale. `paper_data` is the paper's
+    data set, `data` ours; the command of each side makes its missing lines.
     """
     claim, v = row.claim, row.verdict
     cell, here = claim.cell, claim.cell.settings.get(row.scale)
@@ -247,6 +269,7 @@ def record(row: Judged) -> dict[str, Any]:
     about |= {"network": network(here) if here else "", "lacks": cell.lacks}
     about |= {"verdict": v.word, "why": v.why, "seeds": v.n, "lost": row.lost}
     about |= {"mean": _finite(v.mean), "half_width": _finite(v.half)}
+    about |= {"all_rounds": {str(k): _finite(v) for k, v in row.whole.items()}}
     about |= {"would_be_seen": _finite(v.seen), "gap": _finite(v.mean - theirs)}
     about["a"] = _side(cell, row.scale, row.mine)
     about["b"] = _side(claim.beside, row.scale, row.theirs)

@@ -54,9 +54,14 @@ class Gain:
         return clear_side(self.mean, self.half, self.n)
 
     @property
+    def short(self) -> str:
+        """The gain with its interval: +1.9 ± 1.5."""
+        return f"{self.mean:+.1f} ± {self.half:.1f}"
+
+    @property
     def text(self) -> str:
-        """The gain with its interval: +1.9 ± 1.5 points."""
-        return f"{self.mean:+.1f} ± {self.half:.1f} points"
+        """The same in words: +1.9 ± 1.5 points."""
+        return f"{self.short} points"
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,11 @@ class Effect:
         """The paper's gain, if it prints one."""
         gain, unit = self.judged.claim.gain, self.judged.claim.cell.unit
         return None if gain is None else _POINTS[unit] * gain
+
+    @property
+    def whole(self) -> Gain:
+        """The gain over all rounds, of a run at the paper's own scale."""
+        return Gain.of(list(self.judged.whole.values()))
 
     @property
     def ran(self) -> str:
@@ -212,7 +222,8 @@ class Answer:
         own, paper = not e.judged.stand_in, e.paper
         theirs = "" if paper is None or not own else f" (the paper: {paper:+.1f})"
         size = "" if own else ", smaller than the paper's"
-        return f"{sides}: {e.gain.text}{theirs}. On {e.ran}{size}."
+        whole = f"; over all rounds {e.whole.short}" if e.whole.n >= LEAST else ""
+        return f"{sides}: {e.gain.text}{theirs}{whole}. On {e.ran}{size}."
 
     @property
     def furthest(self) -> tuple[Tried | None, Tried | None]:

@@ -214,12 +214,27 @@ def test_the_headline_is_at_the_largest_scale_with_most_seeds():
     rows = [*claims_of(AHEAD, [*OPEN, 0.2], OPEN), *claims_of([0, 1, 2], scale="paper")]
     found = answered(rows)
     assert found.headline and not found.headline.judged.stand_in
-    said = "A over B: +1.0 ± 2.5 points (the paper: +1.0). On letters, MLP "
+    said = "A over B: +1.0 ± 2.5 points (the paper: +1.0); over all rounds "
     assert found.beside_paper.startswith(said)
     found = answered(rows[:3])
     assert found.headline and found.headline.judged.claim.name == "1"
     assert found.beside_paper.endswith(", smaller than the paper's.")
     assert "the paper:" not in found.beside_paper
+
+
+def test_a_gain_over_all_rounds_stands_beside_the_one_that_is_judged():
+    """The mean of whole curves, at the paper's own scale; with a gap there is none."""
+    (row,) = claims_of([1.0, 2.0, 3.0], scale="paper")
+    curves = [([0.1, 0.5], [0.1, 0.3]), ([0.2, 0.6], [0.3, 0.3]), ([0.1, 0.2], [0, 0])]
+    for k, (mine, theirs) in enumerate(curves):
+        row.mine[k]["curve"], row.theirs[k]["curve"] = mine, theirs
+    assert row.whole == pytest.approx({0: 10.0, 1: 10.0, 2: 15.0})
+    (effect,) = answered([row]).tried[0].effects
+    assert f"over all rounds {effect.whole.short}" in answered([row]).beside_paper
+    row.mine[1]["curve"] = [0.2, None]
+    assert list(row.whole) == [0, 2] and "over all" not in answered([row]).beside_paper
+    (small,) = claims_of([1.0, 2.0, 3.0])
+    assert small.whole == {}
 
 
 def test_a_study_of_something_else_is_not_counted():

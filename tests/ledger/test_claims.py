@@ -184,13 +184,14 @@ def test_a_claim_against_its_own_numbers_is_refused():
 def test_claims_as_text():
     c = claim(62.0, 60.0)
     text = as_text(judged([c], found(c, [52, 53.1, 50.9], [50, 51, 49])))
-    first, says, ran, here, last, chance = text.splitlines()
+    first, says, ran, here, whole, last, chance = text.splitlines()
     assert first == "paper/a-b: matches the paper"
     assert says == "  claim: A is ahead of B, by +2 %"
     assert (
         ran == "  ran on: letters, MLP 128-128, 2 rounds, 3 seeds" or "clients" in ran
     )
     assert here.startswith("  here: as large as the paper's +2: +2")
+    assert whole == "  over all rounds: +200.00 ± 24.84 points"
     assert last == "1 claim, 1 different experiments: 1 matches the paper"
     assert "0.0 would come out" in chance
     assert as_text([]) == "0 claims, 0 different experiments: none judged\n"
