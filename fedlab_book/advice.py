@@ -21,7 +21,7 @@ from fedlab_ledger.report.answers import Gain
 ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
 SERVER = ("FedLAW", "Server-FT")  # need labelled samples on the server
-PERSONAL = ("FedCollab", "Local", "Fine-tune", "Ditto")  # give clients different models
+PERSONAL = ("FedCollab", "Local", "Fine-tune")  # give clients different models
 # do less than a paper's method
 CONTROLS = ("Equal weights", "FedAvg, rate chosen", "Local", "Fine-tune", "Server-FT")
 TIE = 0.5  # points: methods no further apart than this are told by their costs

@@ -9,6 +9,9 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core.__main__ import _parser, main
+from fedlab_core.methods import METHODS
+from fedlab_ledger.report.answers import answers
+from tests.once import the_book
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -34,6 +37,32 @@ def test_five_lines_are_a_federation():
     made: dict = {}
     exec(code.replace("rounds=10", "rounds=1"), made)
     assert made["history"].accuracy() > 0.1
+
+
+@pytest.mark.slow
+def test_it_prints_what_stands_below_it(capsys):
+    exec(blocks("python")[0], {})
+    printed, said = capsys.readouterr().out, blocks("text")[0]
+    (here, *rest), (there, *same) = (re.findall(r"\d+", t) for t in (printed, said))
+    assert rest == same and abs(int(here) - int(there)) <= 2
+
+
+def test_results_are_those_of_the_ledger():
+    """Every gain that is told, the paper's and ours, and how many methods there are."""
+    text = " ".join(README.split())
+    assert f"a PyTorch library of {len(METHODS)} methods" in text
+    told = {a.question.paper: a.headline for a in answers(the_book())}
+    items = re.findall(
+        r"- \[(\w+)\]\(notebooks/[\w./]+\), (.*?)(?=- \[|\*\*For whom)", text
+    )
+    assert [name for name, _ in items] == ["FedDisco", "FedLAW", "FedCollab"]
+    for name, said in items:
+        e = told[name.lower()]
+        assert e is not None and not e.judged.stand_in
+        assert f"{e.gain.text.removesuffix(' points')}" in said
+        assert f"where the paper has {e.paper:+.1f}" in said
+        if "over all rounds" in said:
+            assert f"over all rounds {e.whole.short}" in said
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ TUNED: dict[str, tuple[str, float]] = {
     "FedCollab": ("C", 5.0),
     "Server-FT": ("lr", 0.01),  # of the server
     "Fine-tune": ("steps", 2),
-    "Ditto": ("lam", 1.0),
     "FedDyn": ("alpha", 0.01),
     "FedAvg, rate chosen": ("rate", 1.0),  # in parts of the field's
 }
@@ -42,7 +41,6 @@ _OF: dict[str, str] = {
     "Local": "local",
     "Server-FT": "server-ft",
     "Fine-tune": "finetune",
-    "Ditto": "ditto",
     "Equal weights": "equal",
     "SCAFFOLD": "scaffold",
     "FedDyn": "feddyn",
