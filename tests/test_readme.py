@@ -52,9 +52,8 @@ def test_results_are_those_of_the_ledger():
     text = " ".join(README.split())
     assert f"a PyTorch library of {len(METHODS)} methods" in text
     told = {a.question.paper: a.headline for a in answers(the_book())}
-    items = re.findall(
-        r"- \[(\w+)\]\(notebooks/[\w./]+\), (.*?)(?=- \[|\*\*For whom)", text
-    )
+    one = r"- \[(\w+)\]\(notebooks/[\w./]+\), (.*?)(?=- \[|\*\*For whom)"
+    items = re.findall(one, text)
     assert [name for name, _ in items] == ["FedDisco", "FedLAW", "FedCollab"]
     for name, said in items:
         e = told[name.lower()]
