@@ -48,6 +48,7 @@ _OF: dict[str, str] = {
 }
 _FIXED: dict[str, Plain] = {
     "FedLAW": {"server_epochs": 40},
+    "SCAFFOLD": {"after": True},  # before the momentum its corrections grow without end
     "FedCollab": {"restarts": 10, "hidden": 100, "lr": 0.05, "rounds": 300},
 }
 _CHOICE = {"FedDisco": "weigh", "FedCollab": "groups"}  # which of a round's they are
