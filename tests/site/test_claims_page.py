@@ -304,3 +304,11 @@ def test_an_open_claim_is_accessible(context, address, records, scheme) -> None:
     with opened(context, where) as visit:
         expect(visit.page.locator("svg.fl-forest")).to_be_visible()
         assert not_accessible(visit, AXE, scheme) == []
+
+
+@pytest.mark.parametrize("end", ["#%", "#%zz", "#nothing"])
+def test_an_address_that_names_no_claim_shows_all(context, address, records, end):
+    with opened(context, f"{address}/{PLACE}{end}") as visit:
+        rows = visit.page.locator(".fl-every tbody tr[id]:visible")
+        expect(rows).to_have_count(sum(r["again"] == "" for r in records))
+        assert visit.problems == []

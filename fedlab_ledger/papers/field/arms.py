@@ -58,7 +58,6 @@ ARMS: dict[str, tuple[str, ...]] = {name: (name,) for name in _OF} | {
     "FedDisco + FedImpro": ("FedImpro", "FedDisco"),
     "FedDisco + FedCollab": ("FedAvg", "FedDisco", "FedCollab"),
     "FedImpro + FedCollab": ("FedImpro", "FedCollab"),
-    "FedDisco + FedImpro + FedCollab": ("FedImpro", "FedDisco", "FedCollab"),
     "rFedAvg+ + FedDisco": ("rFedAvg+", "FedDisco"),
 }
 
