@@ -27,6 +27,7 @@ from fedlab_ledger.papers import CHAPTERS
 from fedlab_ledger.papers.paper import Question
 from fedlab_ledger.report.book import Book
 
+SMALL = 0.25  # points: a gain below that is as good as none, however sure
 _RARE = 0.01  # so seldom would chance alone give as many, if we say "helps" or "hurts"
 _POINTS = {"%": 1.0, "share": 100.0}  # that one unit of a claim is
 
@@ -50,8 +51,9 @@ class Gain:
 
     @property
     def side(self) -> int:
-        """1 if the interval lies above zero, -1 if below, else 0."""
-        return clear_side(self.mean, self.half, self.n)
+        """1 if it is clearly ahead and by more than `SMALL`, -1 if behind, else 0."""
+        sure = clear_side(self.mean, self.half, self.n)
+        return sure if abs(self.mean) > SMALL else 0
 
     @property
     def short(self) -> str:

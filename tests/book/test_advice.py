@@ -89,6 +89,7 @@ def test_nothing_run_is_said_so():
 def test_a_gain_is_clear_only_by_its_interval_and_enough_seeds():
     assert Gain(2.0, 1.9, 3).side == 1 and Gain(-2.0, 1.9, 3).side == -1
     assert Gain(2.0, 2.1, 3).side == Gain(2.0, 0.1, 2).side == 0
+    assert Gain(0.2, 0.1, 8).side == Gain(-0.2, 0.1, 8).side == 0  # as good as
     assert Gain(float("nan"), float("nan"), 0).side == 0
     assert (
         advice.gain(world({("Local", "a"): around(1, 2)}, 2), "Local", "a", OWN).n == 2
