@@ -87,8 +87,16 @@ window.addEventListener("load", schedule);
 schedule();
 
 // A link to something folded opens it: from a number of the ledger to its command.
+function named(hash) {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return null; // an address that is none, such as #%
+  }
+}
+
 function unfold(hash) {
-  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  const target = hash.length > 1 && named(hash);
   const fold = target && target.closest("details");
   if (!fold) return;
   fold.open = true;
