@@ -72,6 +72,7 @@ def test_the_words_say_what_the_marks_show(found):
 def told_everywhere(book, monkeypatch) -> dict[str, list[str]]:
     """How each paper's method stands, at the five places where a reader may meet it."""
     monkeypatch.setattr(explorer, "_book", lambda: book)
+    monkeypatch.setattr(explorer, "rows", list)  # or those of this book would be kept
     first, holds = str(findings(book).data), str(answered(book).data)
     lines = command._standing(book.found, None)  # of the command line
     explored = json.loads(str(explorer.inside()))["standings"]

@@ -153,7 +153,7 @@ DRAWN: dict[str, Callable[[str], object]] = {
     "waiting": lambda t: macros("headline").waiting(t, t),
     "off": lambda t: macros("offs").list(t, t, t, t, t, t, [t]),
     "searched": lambda t: macros("offs").searched(t, t, t, t),
-    "answer": lambda t: macros("answer").place(t, t, t),
+    "answer": lambda t: macros("answer").told(t, t, t, t),
     "strip of an answer": lambda t: macros("answer").strip(t, t, t, t),
     "card": lambda t: macros("claims").card(t, t, (t, t), t, t, t, t),
     "advice": lambda t: macros("pages").advice(t, t),

@@ -345,9 +345,9 @@ def test_a_card_has_machine_rule_and_command(book):
 @pytest.mark.slow
 def test_a_card_says_on_what_each_claim_was_judged():
     """Of the ledger itself: what stands in bears its own name, beside its verdict."""
-    page = markup(card("rfedavg"))
+    page = markup(card("fedlaw"))
     rows = [r for r in page.split("<tr>") if "fl-verdict" in r]
-    small = [j for j in the_book().claimed("rfedavg") if j.scale == "small"]
+    small = [j for j in the_book().claimed("fedlaw") if j.scale == "small"]
     stand_ins = [r for r in rows if "on a stand-in" in r]
     assert len(stand_ins) == len(small) and stand_ins
     part = [r for r in rows if re.search('<td class="fl-ran">(letters|[0-9,]+ of )', r)]
