@@ -283,17 +283,3 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
     said = page.locator(".pg-story")
     expect(said).to_contain_text("Not known, and left as usual: alpha=0.07, foo=bar.")
     expect(row_of(page, "rule").get_by_label("FedProx")).to_be_checked()
-
-
-@pytest.mark.parametrize(
-    "asked", ["__proto__=1", "constructor=1", "hasOwnProperty=x", "split=constructor",
-              "rule=toString", "weigh=__proto__", "server=valueOf", "alpha="],
-)  # fmt: skip
-def test_names_that_every_object_has_are_not_choices(page, address, asked):
-    page.goto(f"{address}/{PLACE}?{asked}")
-    expect(page.locator(".pg-story")).to_contain_text(
-        f"Not known, and left as usual: {asked}."
-    )
-    expect(row_of(page, "rule").locator("input:checked")).to_have_count(1)
-    press(page, "One round")
-    rounds_played(page, 1)
