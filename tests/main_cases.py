@@ -1,5 +1,7 @@
 """Short commands, and calls of them in this process."""
 
+import shlex
+
 from fedlab_core import __main__
 
 SHORT = "train letters --rounds 2 --epochs 1"
@@ -10,7 +12,7 @@ def call(line: str, capsys) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of one command."""
     capsys.readouterr()
     try:
-        code = __main__.main(line.split())
+        code = __main__.main(shlex.split(line))
     except SystemExit as end:
         code = int(end.code or 0)
     out, err = capsys.readouterr()

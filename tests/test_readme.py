@@ -58,7 +58,7 @@ def test_results_are_those_of_the_ledger():
     for name, said in items:
         e = told[name.lower()]
         assert e is not None and not e.judged.stand_in
-        assert f"{e.gain.text.removesuffix(' points')}" in said
+        assert e.gain.short in said
         assert f"where the paper has {e.paper:+.1f}" in said
         if "over all rounds" in said:
             assert f"over all rounds {e.whole.short}" in said

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 from tools import paths
 from tools.browser import chromium, served
@@ -15,7 +15,7 @@ PLACE = "book/playground.html?split=two"
 FILE = Path("book") / "_static" / "playground.gif"
 CHOICES = ("SGD", "SCAFFOLD")  # what each client trains by, one after the other
 ROUNDS, SHOWN = 10, 0.75  # of each; how large it is drawn
-_WINDOW = {"width": 900, "height": 2400}  # all of the page: nothing scrolls
+_WINDOW: ViewportSize = {"width": 900, "height": 2400}  # the whole page
 _COLOURS, _EACH, _LAST = 64, 180, 2500  # how long a picture stands, in milliseconds
 
 

@@ -99,9 +99,8 @@ COSTS = {"bytes": 1.0, "steps": 1.0}
 def agree(told: dict[str, list[str]]) -> bool:
     """Whether the short forms begin the long ones, and these are one."""
     return all(
-        len({long for _, _, *rest in [texts] for long in rest}) == 1
-        and all(text.startswith(texts[0]) for text in texts)
-        for texts in told.values()
+        first == holds and len(set(whole)) == 1 and whole[0].startswith(first)
+        for first, holds, *whole in told.values()
     )
 
 

@@ -21,6 +21,7 @@ from fedlab_ledger.model.lines import Found
 from fedlab_ledger.run import cluster, player
 from fedlab_ledger.run.cluster import LIVES, Crew
 from tests.ledger_cases import BASE, cell, comparable, declare
+from tests.main_cases import call
 
 ROOT = Path(__main__.__file__).parents[1]
 CELLS = [cell("A"), cell("B", rounds=3), cell("C", data=BASE.data | {"seed": 1})]
@@ -254,16 +255,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLAB_PROGRESS", "0")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(line: str, capsys) -> tuple[int, str, str]:
-    capsys.readouterr()
-    try:
-        code = __main__.main(line.split())
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 TABLE = "run made/table1"

@@ -3,19 +3,18 @@
 import argparse
 import csv
 import json
-import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from fedlab_core import __main__
 from fedlab_core.errors import InputError
 from fedlab_core.rounds import extensions
 from fedlab_ledger import Cell, Setting, Store, Table, papers
 from fedlab_ledger.cli import command, options
 from fedlab_ledger.model.claim import Claim
 from fedlab_ledger.run import player
+from tests.main_cases import call
 
 BASE = Setting(
     "letters",
@@ -58,17 +57,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLAB_PROGRESS", "0")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(line: str, capsys) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
-    capsys.readouterr()
-    try:
-        code = __main__.main(shlex.split(line))
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 RUN = "run made/table1 --seeds 0 1 2"

@@ -20,6 +20,7 @@ from fedlab_ledger.run import player
 from tests.data.test_whole import full_after
 from tests.ledger.test_store import LINE, line
 from tests.ledger_cases import cell, declare
+from tests.main_cases import call
 
 EVIL = "\x1b[2J\x1b]0;title\x07\nall there\u202e"
 
@@ -31,16 +32,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("FEDLAB_PROGRESS", "0")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(text: str, capsys) -> tuple[int, str, str]:
-    capsys.readouterr()
-    try:
-        code = __main__.main(text.split())
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def files(folder: Path) -> dict[str, bytes]:

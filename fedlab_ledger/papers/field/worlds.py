@@ -89,8 +89,7 @@ def played(field: Plain, how: Plain, per_class: int = 20) -> Plain:
 
     A `rate` among the method's options is in parts of the field's learning rate.
     """
-    options = dict(how.get("options", {}))
-    rate = options.pop("rate", None)
+    rate = how.get("options", {}).get("rate")
     if rate is not None:
         lr = round(rate * field["local"]["lr"], 6)
         how = {"method": how["method"], "local": {"lr": lr}}
