@@ -20,7 +20,7 @@ _COLOURS, _EACH, _LAST = 64, 180, 2500  # how long a picture stands, in millisec
 
 
 def pictures(page: Page) -> list[Image.Image]:
-    """What the playground draws, round by round, with each of the choices."""
+    """The drawings of the playground, round by round, with each of the choices."""
     taken = []
     for choice in CHOICES:
         page.locator("fieldset[data-of=rule]").get_by_text(choice, exact=True).click()
