@@ -7,6 +7,9 @@ core. In a notebook with a kernel the piece brings everything along (see `whole`
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import torch
@@ -17,12 +20,61 @@ from matplotlib.figure import Figure
 from fedlab_book.figures import INK, PALETTE, canvas, framed, styled, svg
 from fedlab_book.html import macros
 from fedlab_browser.playground import state as can
+from fedlab_browser.playground.observers import letters_read
 from fedlab_browser.playground.page_file import Page, kept
 from fedlab_core import Run, run_all, tree
 from fedlab_core.errors import require
 from fedlab_core.rounds.records import Round
 
-PICTURES = ("clients", "plane", "curve")
+PICTURES = ("clients", "plane", "curve", "letters")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to reach in a piece, which the page recognises; `solution` reaches it.
+
+    Either `above` or `below` is for the measure of one run, or with `than` for what it
+    has more than a run of these other choices after as many rounds (or steps).
+
+    Args:
+        says: what to do, without the full stop.
+        solution: a state that reaches it, for the tests: the page does not tell it.
+        keep: choices that a run must have to count, as in an address.
+        first, last: between which rounds, or steps; None: in any.
+    """
+
+    says: str
+    solution: str
+    above: float | None = None
+    below: float | None = None
+    measure: str = "accuracy"
+    keep: str = ""
+    than: str = ""
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The goal as the page is told it."""
+        one = (self.above is None) != (self.below is None)
+        require(one, f"{self.says!r}: either above or below")
+        solved = can.parsed(self.solution)
+        states = {
+            name: _named(text)
+            for name, text in (("keep", self.keep), ("than", self.than))
+        }
+        fits = all(solved[n] == v for n, v in states["keep"].items())
+        require(fits, f"{self.says!r}: its solution is not {self.keep}")
+        line = {"above": self.above} if self.below is None else {"below": self.below}
+        limits = {"from": self.first, "by": self.last}
+        given = {n: v for n, v in {**states, **limits}.items() if v}
+        return {"says": self.says, "measure": self.measure, **line, **given}
+
+
+def _named(address: str) -> can.State:
+    """The choices that an address names, and no others."""
+    state = can.parsed(address)
+    return {n: state[n] for n, _ in parse_qsl(address)}
 
 
 def live(
@@ -33,6 +85,9 @@ def live(
     sliders: Sequence[str] = (),
     pictures: Sequence[str] = ("plane", "curve"),
     rounds: int = 5,
+    until: int = 20,
+    pooled: bool = False,
+    goal: Goal | None = None,
 ) -> HTML | Page:
     """A federation with this state, of which the reader can change what is named.
 
@@ -42,6 +97,9 @@ def live(
         rows: the choices on view, of `state.CHOICES`.
         sliders: the numbers on view, of `state.NUMBERS`.
         pictures: of `PICTURES`.
+        until: the round at which Play pauses.
+        pooled: with the curve of all letters in one place beside it.
+        goal: what to reach in it.
     """
     chosen = can.said(can.parsed(state))
     for name, there, known in (
@@ -51,8 +109,10 @@ def live(
     ):
         strange = ", ".join(n for n in there if n not in known)
         require(not strange, f"{name}={strange}: choose from {', '.join(known)}")
-    options = {"state": chosen, "rows": [*rows], "sliders": [*sliders]}
-    options["pictures"] = [*pictures]
+    options: dict[str, Any] = {"state": chosen, "rows": [*rows], "sliders": [*sliders]}
+    options |= {"pictures": [*pictures], "until": until}
+    options |= {"pooled": True} if pooled else {}
+    options |= {"goal": goal.options} if goal else {}
     still = framed(svg(played(chosen, rounds, pictures), alt))
     if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
         return Page(kept, options, still)
@@ -62,11 +122,12 @@ def live(
 @styled
 def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
     """The playground's pictures of a state after some rounds."""
-    s, seen = can.parsed(state), list[Round]()
+    s, seen, read = can.parsed(state), list[Round](), list[list[float]]()
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
     def observe(now: Round) -> dict[str, float]:
         seen[:] = [now]
+        read.append(letters_read(now))
         return {}
 
     run = Run(world, method, rounds, int(s["seed"]), can.present(s), observe=observe)
@@ -75,6 +136,8 @@ def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
     for ax, name in zip(axes[0], pictures, strict=True):
         if name == "curve":
             _curve(ax, [row["accuracy"] for row in history.rows])
+        elif name == "letters":
+            _letters(ax, np.array(read).T, world.classes)
         else:
             {"plane": _plane, "clients": _clients}[name](ax, seen[0])
     return fig
@@ -83,6 +146,14 @@ def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
 def _curve(ax: Axes, accuracy: Sequence[float]) -> None:
     ax.plot(range(1, len(accuracy) + 1), 100 * np.array(accuracy), marker="o")
     ax.set(title="Accuracy on all letters", xlabel="round", ylabel="%", ylim=(0, 100))
+
+
+def _letters(ax: Axes, read: np.ndarray, names: Sequence[str]) -> None:
+    ax.imshow(read, aspect="auto", vmin=0, vmax=1, cmap="Blues")
+    ax.set(title="How much of each letter is read", xlabel="round")
+    rounds = range(1, read.shape[1] + 1)
+    ax.set_xticks(range(len(rounds)), [*map(str, rounds)])
+    ax.set_yticks(range(len(names)), names)
 
 
 def _plane(ax: Axes, now: Round) -> None:

@@ -101,15 +101,16 @@ def _add_play(verbs) -> None:
     parser.add_argument(
         "state", nargs="?", default="", help="of the page (as it opens)"
     )
-    most = f"up to {can.ROUNDS} (10)"
+    most = f"up to {can.ROUNDS}, or until {can.WORK} steps are taken (10)"
     parser.add_argument("--rounds", type=option(Count), default=10, help=most)
 
 
 def _play(args: argparse.Namespace) -> int:
     """Play the state; a line a round."""
     state = can.parsed(args.state)
-    fits = args.rounds <= can.ROUNDS
-    require(fits, f"--rounds: 1 to {can.ROUNDS}, as the page, not {args.rounds}")
+    most = can.rounds_of(state)
+    fits = args.rounds <= most
+    require(fits, f"--rounds: 1 to {most}, as the page, not {args.rounds}")
     world, method = can.world_of(state), can.method_of(state, can.group_of(state))
     run = Run(world, method, args.rounds, int(state["seed"]), can.present(state))
     (history,) = run_all([run])

@@ -1,7 +1,8 @@
 """The playground below the site: its page's scripts, and the files that they ask for.
 
-What is exported takes a minute, so it is kept below `_build` until the code that it is
-made by changes. A preset that promises what is not there ends the build.
+What is exported takes minutes, so it is kept below `_build` until the code that it is
+made by changes; the scripts are no part of that. A story that promises what is not
+there ends the build.
 """
 
 import hashlib
@@ -19,13 +20,9 @@ html_theme.sidebar_secondary.remove: true
 ---
 # A federation in your browser
 
-Ten clients learn to read ten letters, and none of them shows its letters to anyone. A
-server sends a model around, every client trains it on its own letters, and the server
-averages what comes back: that is a *round*. (Think of hospitals: they are the clients,
-their records the letters.) Clients that hold different letters walk apart while they
-train, which is called *drift*, and much of what they learnt cancels in the average.
-Everything is trained here and now, on your machine, by the rules of the chapters.
-Choose, press *Play*, and compare; or begin with one of the stories below.
+Ten clients learn to read letters that they show to nobody: a server sends a model
+around, each client trains it, and the server averages what comes back. That is a
+*round*.
 
 `````{{raw}} html
 <link rel="stylesheet" href="../_static/{folder}/playground.css">
@@ -34,32 +31,32 @@ Choose, press *Play*, and compare; or begin with one of the stories below.
 <code>make serve</code> is one.</p>
 </div>
 <h2 id="stories">Stories to play</h2>
-<p>Each of these sets everything above; press <em>Play</em>, then follow the second
-link and press it again. They were chosen because their effect shows on these letters,
-which need not be higher accuracy: each says what is compared. Whenever this book is
-built they are played with five seeds, and the build stops where those cannot tell the
-two apart. How far an effect holds elsewhere is what the chapters and the ledger are
-about.</p>
+<p>Each sets everything above. Press <em>Play</em>, then follow its second link and
+press it again. What a story compares is drawn as a thick line over its last five
+rounds. Whenever this book is built, each is played as this page plays it, and with five
+seeds; the build stops at one that does not come out so. How far an effect holds
+elsewhere is what the chapters and the ledger are about.</p>
 <ul class="pg-presets">
 {presets}
 </ul>
 `````
 
-The rules are not written again for this page. What a client, a weighing rule and a
-server do is traced from the code that the chapters run, as small programs of loops
-(`python -m fedlab_core trace`), and the page runs these. So its numbers are those of
-the core but for rounding: below the pictures is the command that repeats them in
-Python. After many rounds a rounding can tip a unit of the network from off to on, and
-two runs part in the third digit; pFedMe, which takes five steps within each step, meets
-that first.
+Think of hospitals: they are the clients, their records the letters. Clients that hold
+different letters walk apart while they train, which is called *drift*, and much of what
+they learnt cancels in the average.
+
+Everything is trained on your machine. What a client, a weighing rule and a server do is
+traced from the code that the chapters run, as small programs
+(`python -m fedlab_core trace`), so the numbers are the core's but for rounding. After
+many rounds a rounding can tip a unit of the network from off to on, and two runs part
+in the third digit; pFedMe, which takes five steps within each step, meets that first.
 """
 
 
 def page() -> str:
     """The page, as Markdown."""
     story = macros("page", "tools").story
-    measures = (("own" if p.what == "own" else "accuracy") for p in presets.PRESETS)
-    stories = map(story, presets.PRESETS, measures)
+    stories = map(story, presets.PRESETS)
     return _PAGE.format(folder=FOLDER, presets="\n".join(stories))
 
 
@@ -75,9 +72,9 @@ def made(root: Path) -> Path:
         )
         presets.keep(presets.PRESETS)
         export.write(folder / "data")
-        for name, content in page_file.scripts().items():
-            (folder / name).write_bytes(content)
         stamp.write_text(mark)
+    for name, content in page_file.scripts().items():
+        (folder / name).write_bytes(content)
     return folder
 
 
@@ -86,7 +83,7 @@ def _fingerprint(root: Path) -> str:
     for source in _SOURCES:
         at = root / source
         for path in sorted(at.rglob("*") if at.is_dir() else [at]):
-            if path.is_file() and "__pycache__" not in path.parts:
+            if path.is_file() and path.suffix == ".py":
                 digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -11,11 +11,11 @@ from playwright.sync_api import Page, ViewportSize
 from tools import paths
 from tools.browser import chromium, served
 
-PLACE = "book/playground.html?split=two"
+PLACE = "book/playground.html?split=big"
 FILE = Path("book") / "_static" / "playground.gif"
-CHOICES = ("SGD", "SCAFFOLD")  # what each client trains by, one after the other
-ROUNDS, SHOWN = 10, 0.75  # of each; how large it is drawn
-_WINDOW: ViewportSize = {"width": 900, "height": 2400}  # the whole page
+CHOICES = ("size", "equal")  # what each client counts by, one after the other
+ROUNDS, SHOWN = 12, 0.9  # of each; how large it is drawn
+_WINDOW: ViewportSize = {"width": 1366, "height": 768}
 _COLOURS, _EACH, _LAST = 64, 180, 2500  # how long a picture stands, in milliseconds
 
 
@@ -23,11 +23,11 @@ def pictures(page: Page) -> list[Image.Image]:
     """The drawings of the playground, round by round, with each of the choices."""
     taken = []
     for choice in CHOICES:
-        page.locator("fieldset[data-of=rule]").get_by_text(choice, exact=True).click()
+        page.locator("fieldset[data-of=weigh]").get_by_text(choice, exact=True).click()
         for n in range(1, ROUNDS + 1):
             page.get_by_role("button", name="One round", exact=True).click()
-            page.locator(".pg-now", has_text=f"Round {n} ").wait_for()
-            shot = page.locator(".pg-pictures").screenshot(animations="disabled")
+            page.locator(".pg-now", has_text=f"Round {n}:").wait_for()
+            shot = page.locator(".pg-stage").screenshot(animations="disabled")
             taken.append(Image.open(io.BytesIO(shot)).convert("RGB"))
     wide, high = (min(side) for side in zip(*(t.size for t in taken), strict=True))
     size = round(SHOWN * wide), round(SHOWN * high)

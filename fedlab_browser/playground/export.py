@@ -8,6 +8,7 @@ All of them are read by `page/federation.js`.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from fedlab_browser.playground.task import (
     placed,
     proxy,
 )
+from fedlab_browser.playground.weights import WEIGHS
 from fedlab_browser.tracing import MethodPrograms, Program, trace
 from fedlab_browser.tracing.trace_method import CHUNK, PARTS, Part
 from fedlab_core import Method, Training
@@ -30,7 +32,7 @@ from fedlab_core.atomic_files import replacing
 from fedlab_core.engine.merge_runs import parameters_from_broadcast
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed
-from fedlab_core.methods.combined import WEIGHS, named
+from fedlab_core.methods.combined import named
 from fedlab_core.models import describe
 from fedlab_core.rounds.records import draw_participants
 
@@ -205,7 +207,7 @@ def _variants(choice: str, name: str, plain: Training) -> Iterator[tuple[str, Me
 
 def _made(choice: str, name: str, plain: Training, options: dict) -> Method:
     if choice == "weigh":
-        return can.compose(plain, weigh=name, options={"weigh": options})
+        return replace(named("fedavg", plain), weigh=WEIGHS[name](**options))
     return named(name, plain, options)
 
 
@@ -215,10 +217,9 @@ def task() -> dict[str, Any]:
     net = describe("mlp", data.shape, len(data.classes), hidden=HIDDEN)
     return {
         "choices": can.CHOICES, "says": can.SAYS,
-        "numbers": {n: {"name": s.name, "stops": s.stops, "usual": s.usual, "of": s.of}
-                    for n, s in can.NUMBERS.items()},
-        "refused": refusals(),
-        "rounds": can.ROUNDS, "batch": can.BATCH, "chunk": CHUNK,
+        "numbers": {n: asdict(s) for n, s in can.NUMBERS.items()},
+        "divides": can.DIVIDES, "refused": refusals(),
+        "rounds": can.ROUNDS, "work": can.WORK, "batch": can.BATCH, "chunk": CHUNK,
         "classes": list(data.classes), "train": TRAIN, "test": TEST,
         "side": data.x_train.shape[1], "mean": float(data.mean[0]),
         "std": float(data.std[0]), "parameters": net.parameters,
@@ -235,7 +236,7 @@ def task() -> dict[str, Any]:
 def refusals() -> dict[str, str]:
     """ "rule=scaffold&server=shrunk": why two choices do not go together."""
     found = {}
-    names = ("rule", "weigh", "server", "groups", "personal")
+    names = ("rule", "weigh", "server", "groups", "personal", "pace")
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
             for x in can.CHOICES[a]:
@@ -265,13 +266,13 @@ def participants() -> dict[str, list[str]]:
 def splits(clients: int) -> dict[str, dict[str, Any]]:
     """Every division among so many clients, by its kind, number and draw."""
     found = {}
-    sliders = {"dirichlet": "alpha", "wrong": "alpha", "sizes": "rho"}
     for kind in can.CHOICES["split"]:
-        stops = can.SLIDERS[sliders[kind]].stops if kind in sliders else (0,)
-        for number in stops:
+        number = can.DIVIDES.get(kind)
+        stops = can.SLIDERS[number].stops if number else (0,)
+        for stop in stops:
             for draw in map(int, can.SLIDERS["draw"].stops):
-                split = (kind, clients, float(number), draw)
-                found[f"{kind} {number:g} {draw}"] = _division(split)
+                split = (kind, clients, float(stop), draw)
+                found[f"{kind} {stop:g} {draw}"] = _division(split)
     return found
 
 

@@ -10,6 +10,7 @@ import torch
 from fedlab_browser.playground import state as can
 from fedlab_browser.playground.export import PLAIN, SERVER, Rules, text
 from fedlab_browser.playground.page_file import Page, kept
+from fedlab_browser.playground.weights import WEIGHS
 from fedlab_core import Method, Training
 from fedlab_core.arguments import checked
 from fedlab_core.engine.merge_runs import parameters_from_broadcast
@@ -208,8 +209,9 @@ def _composed(method: Method, pair: dict[str, str]) -> Method:
     taken = {row: name for row, name in pair.items() if name != MINE}
     rule, groups = taken.pop("rule", "fedavg"), taken.pop("groups", None)
     taken = {row: name for row, name in taken.items() if name != can.USUAL[row]}
-    alone = "local" if groups == "nobody" else None
+    alone, weigh = "local" if groups == "nobody" else None, taken.pop("weigh", "size")
     base = compose(PLAIN, rule=rule, groups=alone, **cast(Any, taken))
+    base = replace(base, weigh=WEIGHS[weigh]())
     mine = {row: getattr(method, row) for row, name in pair.items() if name == MINE}
     if "rule" in mine and _bound(method) and "server" not in taken:
         mine["server"] = method.server

@@ -67,7 +67,7 @@ class Page:
             options=json.dumps(self.options),
             before=self.before,
             files=json.dumps(packed, separators=(",", ":")),
-            unpack=f"{bundled(*_SCRIPTS, 'playground')}\n{unpack}",
+            unpack=bundled(*_SCRIPTS, "pictures", "playground") + f"\n{unpack}",
         )
         return str(page)
 

@@ -6,25 +6,32 @@ is as in `USUAL`. The page draws its controls from the same tables (see `export`
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fedlab_browser.playground.task import coalitions, placed
+from fedlab_browser.playground.task import coalitions, divided, placed
+from fedlab_browser.playground.weights import WEIGHS
 from fedlab_core import Groups, Method, Training, World
 from fedlab_core.errors import InputError, require
 from fedlab_core.methods.combined import compose
+from fedlab_core.partition.scenarios import Scenario
 
 BATCH = 16
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A number and where it may stand; `of` is when it matters: {choice: values}."""
+    """A number and where it may stand; `of` is when it matters: {choice: values}.
+
+    One that `falls` has its largest stop at the left.
+    """
 
     name: str
     stops: tuple[float, ...]
     usual: float
     of: Mapping[str, tuple[str, ...]]
+    falls: bool = False
 
 
 # The rows of the page: what may be chosen, by the names of the core's methods.
@@ -42,7 +49,13 @@ CHOICES: dict[str, dict[str, str]] = {
         "per-fedavg": "Per-FedAvg",
         "pfedme": "pFedMe",
     },
-    "weigh": {"size": "size", "equal": "equal", "disco": "FedDisco"},
+    "weigh": {
+        "size": "size",
+        "equal": "equal",
+        "disco": "FedDisco",
+        "power": "a power of size",
+        "last": "one by hand",
+    },
     "server": {
         "average": "average",
         "shrunk": "shrink",
@@ -56,11 +69,15 @@ CHOICES: dict[str, dict[str, str]] = {
         "fedcollab": "FedCollab’s",
         "two": "two halves",
         "nobody": "nobody",
+        "chosen": "as I tick",
     },
     "personal": {"nothing": "nothing", "finetune": "fine-tune", "ditto": "Ditto"},
+    "pace": {"epochs": "epochs", "steps": "steps"},
     "split": {
         "dirichlet": "by chance",
-        "two": "two classes each, one has all",
+        "big": "two big ones",
+        "worlds": "two worlds",
+        "two": "one has all",
         "kinds": "four kinds",
         "wrong": "one is wrong",
         "sizes": "large and small",
@@ -69,8 +86,10 @@ CHOICES: dict[str, dict[str, str]] = {
 # What an option does, in a sentence, while it is chosen.
 SAYS: dict[str, dict[str, str]] = {
     "split": {
-        "dirichlet": "every class is dealt by chance: the more skew, the more unevenly",
-        "two": "all hold two letters each, but for the last, which holds all ten",
+        "dirichlet": "each letter by chance: more skew, more unevenly",
+        "big": "two large ones hold two letters each, the small ones all ten",
+        "worlds": "the first half holds L T V Z X, the second H U F Y K",
+        "two": "nine hold two letters each, the last holds all ten",
         "kinds": "a kind holds the same letters; two pairs of kinds share some",
         "wrong": "as by chance, but one client’s labels are mixed up",
         "sizes": "the same mix of letters for all, but some have many and some few",
@@ -79,33 +98,40 @@ SAYS: dict[str, dict[str, str]] = {
         "fedavg": "plain steps down the error on its own letters",
         "fedprox": "a pull back to the model that it was sent",
         "scaffold": "every step is corrected by how the others move",
-        "feddyn": "a penalty, learnt by each, that lets all end in one place",
+        "feddyn": "a penalty, learnt by each, leads all to one place",
         "feddc": "each keeps track of how far it drifts, and takes that back",
-        "moon": "its features stay near the group’s, and leave its own last ones",
-        "rfedavg": "its mean features are pulled to those of the others",
-        "rfedavg-plus": "the same, with one mean of all the others",
+        "moon": "its features are drawn to the server’s, pushed from its own last ones",
+        "rfedavg": "its mean features are pulled to each of the others’",
+        "rfedavg-plus": "its mean features are pulled to the mean of the others’",
         "fedimpro": "the upper layers train on features drawn from a shared pool, too",
-        "per-fedavg": "towards a model from which a few own steps go far",
+        "per-fedavg": "towards a start from which a few own steps suffice",
         "pfedme": "each keeps a model of its own, tied to the group’s",
     },
     "weigh": {
         "size": "a client with twice the letters counts twice",
         "equal": "everybody counts the same",
         "disco": "by size, and more the nearer its mix of letters is to an even one",
+        "power": "by its number of letters to the power p: 0 is equal, 1 is by size",
+        "last": "the last client counts as you say, the others share the rest by size",
     },
     "server": {
         "average": "takes the weighted average of the models",
         "shrunk": "multiplies the average by γ, a little below one",
         "fedavgm": "keeps some of the last round’s speed",
-        "fedadam": "follows the average’s way with Adam’s steps",
+        "fedadam": "moves towards the average by Adam’s steps",
         "fednova": "averages what each did per step: more steps do not count more",
         "fedlaw": "learns the weights, and their sum, on a few letters of its own",
     },
     "groups": {
         "everyone": "one model for all",
-        "fedcollab": "in coalitions that a solver finds before, by sizes and labels",
+        "fedcollab": "before round 1 a solver groups them by sizes and labels",
         "two": "the first half and the second, each with a model",
         "nobody": "each trains alone",
+        "chosen": "the clients that are ticked, and the rest",
+    },
+    "pace": {
+        "epochs": "times through its own letters: who has more takes more steps",
+        "steps": "the same number for everybody, 400 in all",
     },
     "personal": {
         "nothing": "it is judged with the model that it is given",
@@ -113,17 +139,26 @@ SAYS: dict[str, dict[str, str]] = {
         "ditto": "a second model of its own, tied to the group’s, is judged",
     },
 }
+_BY_EPOCHS = {"pace": ("epochs",)}
 _DRAWN = {"split": ("dirichlet", "wrong")}
+WORK = 400  # steps of a client in all, where steps are what is chosen
 SLIDERS: dict[str, Slider] = {
-    "alpha": Slider("Skew, α", (0.05, 0.1, 0.2, 0.5, 1, 5, 100), 0.5, _DRAWN),
+    "alpha": Slider("Skew", (0.05, 0.1, 0.2, 0.5, 1, 5, 100), 0.5, _DRAWN, falls=True),
     "rho": Slider("Largest to smallest", (1, 3, 10, 30), 10, {"split": ("sizes",)}),
+    "ratio": Slider("Large world to small", (1, 3, 4.5, 9), 3, {"split": ("worlds",)}),
+    "epochs": Slider("Local epochs", (1, 2, 3, 5, 8, 12), 5, _BY_EPOCHS),
+    "steps": Slider(
+        "Steps a round", (1, 5, 10, 20, 50, 100, 200, WORK), 20, {"pace": ("steps",)}
+    ),
     "clients": Slider("Clients", (4, 6, 8, 10), 10, {}),
-    "present": Slider("Clients a round", (0.2, 0.5, 1), 1, {}),
-    "epochs": Slider("Local epochs", (1, 2, 3, 5, 8, 12), 5, {}),
+    "present": Slider("Clients a round", (0.2, 0.5, 1), 1, _BY_EPOCHS),
     "lr": Slider("Learning rate", (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), 0.1, {}),
     "draw": Slider("Division", (0, 1, 2), 0, {}),
     "seed": Slider("Seed", (0, 1, 2, 3, 4), 0, {}),
 }
+SHARES = (0, 0.1, 0.2, 0.4, 0.6, 0.8, 1)
+# Number that a way to divide takes.
+DIVIDES = {"dirichlet": "alpha", "wrong": "alpha", "sizes": "rho", "worlds": "ratio"}
 # A method's own number, as "METHOD.OPTION"; it matters where the method is chosen.
 KNOBS: dict[str, Slider] = {
     f"{method}.{option}": Slider(name, stops, usual, {choice: (method,)})
@@ -136,11 +171,14 @@ KNOBS: dict[str, Slider] = {
         ("rule", "rfedavg-plus", "lam", "Pull, λ", (0, 0.001, 0.01, 0.1, 1), 0.01),
         ("rule", "pfedme", "lam", "Pull, λ", (1, 5, 15), 5),
         ("weigh", "disco", "a", "Discrepancy, a", (0, 0.2, 0.5, 1), 0.5),
-        ("server", "shrunk", "gamma", "Shrink, γ", (0.8, 0.9, 0.95, 0.98), 0.9),
+        ("weigh", "power", "p", "Power, p", (-1, -0.5, 0, 0.5, 1, 2), 0.5),
+        ("weigh", "last", "share", "Last client’s weight", SHARES, 0.4),
+        ("server", "shrunk", "gamma", "Shrink, γ", (0.8, 0.9, 0.95, 0.98, 1), 0.9),
         ("server", "fedavgm", "beta", "Momentum, β", (0.3, 0.5, 0.8), 0.5),
         ("server", "fedadam", "lr", "Server’s rate", (0.003, 0.01, 0.03), 0.01),
         ("server", "fedlaw", "server_epochs", "Server’s epochs", (5, 10, 20, 50), 20),
         ("groups", "fedcollab", "C", "Capacity, C", (1, 3, 10, 30), 10),
+        ("groups", "chosen", "who", "In one coalition", tuple(range(1024)), 3),
         ("personal", "ditto", "lam", "Tie, λ", (0, 0.1, 1, 5), 1),
     )
 }
@@ -204,7 +242,14 @@ def sound(s: State) -> State:
 
 def training_of(s: State) -> Training:
     """Training of the clients."""
-    return Training(lr=float(s["lr"]), epochs=int(s["epochs"]), batch_size=BATCH)
+    steps = int(s["steps"]) if matters(s, "steps") else None
+    epochs = int(s["epochs"])
+    return Training(float(s["lr"]), epochs, BATCH, iterations=steps)
+
+
+def rounds_of(s: State) -> int:
+    """Most rounds of a run: as many as there are, or until all steps are taken."""
+    return ceil(WORK / int(s["steps"])) if matters(s, "steps") else ROUNDS
 
 
 def method_of(s: State, group_of: list[int]) -> Method:
@@ -216,13 +261,16 @@ def method_of(s: State, group_of: list[int]) -> Method:
             (choice,) = NUMBERS[name].of
             options.setdefault(choice, {})[option] = value
     laid = options.pop("groups", None)  # what the solver is told
-    chosen: dict[str, Any] = {n: s[n] for n in CHOICES if n != "split"}
+    chosen: dict[str, Any] = {n: s[n] for n in CHOICES if n not in ("split", "pace")}
+    weigh = WEIGHS[str(chosen.pop("weigh"))](**options.pop("weigh", {}))
     own = {"server": "average", "personal": "nothing"}
     for choice, usual in own.items():
         chosen[choice] = None if chosen[choice] == usual else chosen[choice]
     groups = chosen.pop("groups")
     chosen["groups"] = "local" if groups == "nobody" else None
-    method = compose(training_of(s), **chosen, options=options)
+    method = replace(
+        compose(training_of(s), **chosen, options=options, weigh="size"), weigh=weigh
+    )
     if laid is None and groups in ("everyone", "nobody"):
         return method
     kept = [
@@ -236,6 +284,9 @@ def group_of(s: State) -> list[int]:
     n = int(s["clients"])
     if s["groups"] == "two":
         return [k * 2 // n for k in range(n)]
+    if s["groups"] == "chosen":
+        ticked = [int(s["chosen.who"]) >> k & 1 for k in range(n)]
+        return [int(there != ticked[0]) for there in ticked]
     if s["groups"] == "fedcollab":
         return coalitions(_split(s), float(s["fedcollab.C"]))
     return list(range(n)) if s["groups"] == "nobody" else [0] * n
@@ -243,8 +294,13 @@ def group_of(s: State) -> list[int]:
 
 def _split(s: State) -> tuple[str, int, float, int]:
     kind = str(s["split"])
-    number = {"sizes": "rho", "dirichlet": "alpha", "wrong": "alpha"}.get(kind)
+    number = DIVIDES.get(kind)
     return kind, int(s["clients"]), float(s[number]) if number else 0.0, int(s["draw"])
+
+
+def divided_of(s: State) -> Scenario:
+    """Letters that each client holds, as chosen."""
+    return divided(*_split(s))
 
 
 def world_of(s: State) -> World:
@@ -254,6 +310,8 @@ def world_of(s: State) -> World:
 
 def present(s: State) -> int | None:
     """Number of clients that take part in a round; None: all of them."""
+    if not matters(s, "present"):
+        return None
     n = max(1, round(float(s["present"]) * int(s["clients"])))
     return None if n == s["clients"] else n
 

@@ -42,12 +42,41 @@ def divided(kind: str, clients: int, number: float, draw: int) -> Scenario:
         return Scenario(data, niid2(y, biased=clients - 1, unbiased=1, seed=draw))
     if kind == "kinds":
         return Scenario(data, _kinds(y, clients, draw))
+    if kind == "big":
+        return Scenario(data, designed(y, _big(clients), seed=draw))
+    if kind == "worlds":
+        return Scenario(data, designed(y, _worlds(clients, number), seed=draw))
     if kind == "sizes":
         return Scenario(data, long_tail_sizes(y, clients, number, seed=draw))
     plain = Scenario(data, fl.dirichlet(y, clients, number, seed=draw))
     if kind == "wrong":
         return corrupted(plain, 1 / clients, "permute", seed=draw)
     return plain
+
+
+def _big(clients: int) -> np.ndarray:
+    """Two large clients with two letters each; the rest has a few of every letter."""
+    counts = np.zeros((clients, 10), int)
+    counts[0, :2], counts[1, 2:4] = 65, 60
+    for k in range(2, clients):
+        counts[k] = 3 if k < 5 else 2
+    counts[-1] = 1
+    return counts
+
+
+def _worlds(clients: int, ratio: float) -> np.ndarray:
+    """Two halves with five letters each; clients of the second are smaller by `ratio`.
+
+    A half shares three letters; its first clients have a fourth, the others a fifth.
+    """
+    half, counts = clients // 2, np.zeros((clients, 10), int)
+    for k in range(clients):
+        world, i = divmod(k, half)
+        own, shared = (9, 18) if world == 0 else (round(9 / ratio), round(18 / ratio))
+        first = i < max(1, half * 2 // 5)
+        counts[k, 5 * world + 1 : 5 * world + 4] = shared
+        counts[k, 5 * world + (0 if first else 4)] = own
+    return counts
 
 
 def _kinds(y: np.ndarray, clients: int, draw: int) -> Partition:

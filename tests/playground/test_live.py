@@ -3,12 +3,13 @@
 import html
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fedlab_book import live as piece
-from fedlab_book.live import live
+from fedlab_book.live import Goal, live
 from fedlab_browser.playground import state as can
 from fedlab_core.errors import InputError
 
@@ -33,6 +34,7 @@ def test_a_page_has_a_picture_and_what_to_train(on_a_page):
         "rows": [],
         "sliders": ["alpha"],
         "pictures": ["plane", "curve"],
+        "until": 20,
     }
     assert f'aria-label="{ALT}"' in text and "<svg" in text
     assert "<script" not in text
@@ -60,6 +62,32 @@ def test_what_is_not_there_is_said(state, how, says):
         live(state, ALT, **how)
 
 
+GOAL = Goal(
+    "Lose ten points", "alpha=0.05", below=-0.1, keep="epochs=5", than="alpha=5"
+)
+
+
+@pytest.mark.parametrize(
+    "goal, says",
+    [
+        (replace(GOAL, above=0.1), "either above or below"),
+        (replace(GOAL, below=None), "either above or below"),
+        (replace(GOAL, keep="epochs=8"), "its solution is not epochs=8"),
+        (replace(GOAL, than="alpha=7"), "alpha='7'"),
+        (replace(GOAL, solution="rule=adam"), "rule='adam'"),
+    ],
+)
+def test_a_goal_that_cannot_be_is_said(goal, says):
+    with pytest.raises(InputError, match=says):
+        live("", ALT, goal=goal)
+
+
+def test_the_page_is_told_the_goal_and_not_its_solution():
+    told = GOAL.options
+    assert told["keep"] == {"epochs": 5} and told["than"] == {"alpha": 5}
+    assert told["below"] == -0.1 and "above" not in told and "0.05" not in str(told)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "groups=nobody", "weigh=disco&split=two", "present=0.2", "groups=two"]
@@ -67,7 +95,7 @@ def test_what_is_not_there_is_said(state, how, says):
 def test_every_picture_of_every_kind_of_state_can_be_drawn(text):
     fig = piece.played(text, 2, piece.PICTURES)
     titles = [ax.get_title("left") for ax in fig.axes]
-    assert len(titles) == 3 and all(titles)
+    assert len(titles) == len(piece.PICTURES) and all(titles)
 
 
 def test_the_weights_drawn_are_the_runs():

@@ -8,6 +8,7 @@ import pytest
 import fedlab_core as fl
 from fedlab_browser.playground import presets
 from fedlab_browser.playground import state as can
+from fedlab_browser.playground.observers import counted
 from fedlab_browser.playground.presets import PRESETS
 from fedlab_browser.playground.task import divided
 from fedlab_core.errors import InputError
@@ -19,15 +20,20 @@ ALONE = next(p for p in PRESETS if p.title == "Alone")
 
 @pytest.mark.slow
 def test_a_promise_that_is_kept_is():
-    found = presets.held(ALONE)
-    assert found.word == SAME and found.n == 5
+    verdicts = presets.held(ALONE)
+    assert set(verdicts) == {"accuracy", "own"}
+    assert all(v.word == SAME and v.n == 5 for v in verdicts.values())
     presets.keep([ALONE])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "planted, word",
-    [(replace(ALONE, above=True), "-"), (replace(ALONE, beside=ALONE.state), "+0.000")],
+    [
+        (replace(ALONE, above=True), "accuracy -"),
+        (replace(ALONE, beside=ALONE.state), r"accuracy +0.000"),
+        (replace(ALONE, also={"own": False}), "own +"),
+    ],
 )
 def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypatch):
     monkeypatch.setattr(presets, "PRESETS", (planted,))
@@ -35,6 +41,16 @@ def test_a_promise_that_is_not_ends_the_build(planted, word, tmp_path, monkeypat
         playground.made(tmp_path)
     assert word in str(e.value)
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_what_five_seeds_show_has_to_be_seen_on_the_page(monkeypatch):
+    """Four of five seeds far above, and the page's own below."""
+    ours = {0: 0.49, 1: 0.7, 2: 0.7, 3: 0.7, 4: 0.7}
+    theirs = dict.fromkeys(range(5), 0.5)
+    means = {"accuracy": (ours, theirs)}
+    monkeypatch.setattr(presets, "found", lambda preset: means)
+    with pytest.raises(InputError, match=r"accuracy as the page plays it, -0\.010"):
+        presets.keep([replace(ALONE, above=True, also={})])
 
 
 @pytest.mark.slow
@@ -45,7 +61,7 @@ def test_the_server_that_finds_out_counts_the_wrong_client_least():
     (wrong,) = divided("wrong", 4, 100.0, 0).corrupted
     history = fl.federate(
         can.world_of(state), can.method_of(state, can.group_of(state)), preset.rounds,
-        observe=lambda now: {"weights": list(map(float, presets.counted(now)[0]))},
+        observe=lambda now: {"weights": list(map(float, counted(now)[0]))},
         progress=False,
     )  # fmt: skip
     late = [row["weights"] for row in history.rows[-5:]]
@@ -54,7 +70,8 @@ def test_the_server_that_finds_out_counts_the_wrong_client_least():
 
 @pytest.mark.slow
 def test_no_difference_is_no_promise():
-    assert presets.held(replace(ALONE, beside=ALONE.state)).word == UNDECIDED
+    found = presets.held(replace(ALONE, beside=ALONE.state))
+    assert {v.word for v in found.values()} == {UNDECIDED}
 
 
 def test_stories_are_states_and_say_what_to_look_for():

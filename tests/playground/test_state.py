@@ -1,11 +1,13 @@
 """The playground's choices are those of the core, and no others."""
 
 import pytest
+import torch
 
 from fedlab_browser.playground import state as can
+from fedlab_browser.playground.weights import WEIGHS
 from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
-from fedlab_core.methods.combined import WEIGHS
+from fedlab_core.rounds.weigh import Members
 from tests.playground.states import drawn, one_by_one
 
 
@@ -53,7 +55,7 @@ def test_numbers_stand_on_stops_and_are_of_choices_that_there_are():
         for choice, values in slider.of.items():
             assert set(values) <= set(can.CHOICES[choice]), name
     for knob in can.KNOBS:
-        assert knob.partition(".")[0] in {*METHODS, *WEIGHS}, knob
+        assert knob.partition(".")[0] in {*METHODS, *WEIGHS, "chosen"}, knob
 
 
 @pytest.mark.parametrize("knob", can.KNOBS)
@@ -74,6 +76,31 @@ def test_a_knob_reaches_the_method(knob):
 )
 def test_every_choice_alone_can_be_played(state):
     assert can.refused(state) == ""
+
+
+def test_steps_are_the_same_work_however_often_clients_meet():
+    assert can.rounds_of(can.USUAL) == can.ROUNDS
+    for stop in can.SLIDERS["steps"].stops:
+        state = can.parsed(f"pace=steps&steps={stop:g}")
+        assert can.rounds_of(state) * stop == can.WORK
+        assert can.training_of(state).iterations == stop
+        assert can.present(state) is None
+
+
+def test_who_is_ticked_is_one_coalition_and_the_rest_another():
+    ticked = can.parsed("groups=chosen&chosen.who=13&clients=6")  # 1, 3 and 4
+    assert can.group_of(ticked) == [0, 1, 0, 0, 1, 1]
+    others = can.parsed("groups=chosen&chosen.who=2&clients=4")
+    assert can.group_of(others) == [0, 1, 0, 0]
+
+
+def test_weights_by_hand():
+    members = Members.holding(torch.tensor([[4, 0], [0, 1], [2, 2]]))
+    assert WEIGHS["power"](0.0)(members).tolist() == pytest.approx([1 / 3] * 3)
+    assert WEIGHS["power"](0.5)(members).tolist() == pytest.approx([0.4, 0.2, 0.4])
+    assert WEIGHS["last"](0.5)(members).tolist() == pytest.approx([0.4, 0.1, 0.5])
+    one = Members.holding(torch.tensor([[3, 1]]))
+    assert WEIGHS["last"](0.5)(one).tolist() == [1.0]
 
 
 def test_how_many_take_part():

@@ -14,7 +14,8 @@ SIZES = (4, 6, 8, 10)
 @pytest.mark.parametrize("clients", SIZES)
 @pytest.mark.parametrize("kind", can.CHOICES["split"])
 def test_every_client_holds_letters_that_nobody_else_has(kind, clients):
-    number = {"sizes": 10, "dirichlet": 0.05, "wrong": 0.05}.get(kind, 0)
+    given = {"sizes": 10, "dirichlet": 0.05, "wrong": 0.05, "worlds": 9}
+    number = given.get(kind, 0)
     for draw in (0, 1, 2):
         held = task.divided(kind, clients, number, draw).train.indices
         assert len(held) == clients and all(len(ids) for ids in held)
@@ -27,6 +28,13 @@ def test_divisions_are_what_they_are_called():
     assert list(held.sum(1)) == [2] * 9 + [10]
     sizes = task.divided("sizes", 10, 10, 0).counts.sum(1)
     assert sizes.max() / sizes.min() == pytest.approx(10, rel=0.15)
+    big = task.divided("big", 10, 0, 0).counts
+    assert list(big.sum(1)) == [130, 120, 30, 30, 30, 20, 20, 20, 20, 10]
+    assert list((big > 0).sum(1)) == [2, 2] + [10] * 8
+    for ratio, small in ((1, 63), (3, 21), (4.5, 14), (9, 7)):
+        worlds = task.divided("worlds", 10, ratio, 0).counts
+        assert list(worlds.sum(1)) == [63] * 5 + [small] * 5
+        assert not worlds[:5, 5:].any() and not worlds[5:, :5].any()
     kinds = task.divided("kinds", 8, 0, 0).counts
     assert len({tuple(row > 0) for row in kinds}) == 4
     assert {tuple(r > 0) for r in kinds} == {

@@ -2,15 +2,24 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Browser, Page
 
+import fedlab_core as fl
 from fedlab_browser.playground import state as can
-from fedlab_browser.playground.presets import counted, left, own_accuracy
+from fedlab_browser.playground.observers import (
+    SEEN,
+    counted,
+    letters_read,
+    own_accuracy,
+)
 from tests.playground.states import drawn, one_by_one
 from tests.site.playing import FOLDER, check_equal, check_near, in_the_core, in_the_page
 
@@ -33,7 +42,9 @@ def test_every_rule_has_the_cores_numbers(engine, state):
 
 
 @pytest.mark.parametrize(
-    "state", one_by_one("weigh", "server", "groups", "personal", "split"), ids=can.said
+    "state",
+    one_by_one("weigh", "server", "groups", "personal", "split", "pace"),
+    ids=can.said,
 )
 def test_every_other_choice_has_the_cores_numbers(engine, state):
     check_equal(engine, state)
@@ -73,18 +84,56 @@ def test_without_fast_loops_the_numbers_are_the_same(browser, address):
 
 
 def test_the_pictures_show_the_cores_numbers(engine):
-    """Accuracy on own letters, and how much of the ways is left."""
+    """Everything that the page draws of a round."""
     learnt = "server=fedlaw&split=wrong&groups=two"
     kinds = "split=kinds&clients=8&groups=fedcollab"
-    for text in ("alpha=0.1", kinds, "present=0.5", learnt):
+    for text in ("alpha=0.1", kinds, "present=0.5", learnt, "pace=steps&weigh=last"):
         state = can.parsed(text)
         rows = in_the_page(engine, state)["rows"]
-        core = in_the_core(
-            state, observe=lambda now: {"own": own_accuracy(now), "left": left(now)}
-        ).rows
-        for mine, theirs in zip(rows, core, strict=True):
-            assert mine["own"] == pytest.approx(theirs["own"], abs=0.003)
-            assert mine["plane"]["left"] == pytest.approx(theirs["left"], abs=1e-4)
+
+        def observe(now) -> dict[str, Any]:
+            return {n: see(now) for n, see in SEEN.items()} | {
+                "read": letters_read(now)
+            }
+
+        for mine, core in zip(
+            rows, in_the_core(state, observe=observe).rows, strict=True
+        ):
+            assert mine["own"] == pytest.approx(core["own"], abs=0.003)
+            assert mine["letters"] == pytest.approx(core["read"], abs=0.021)
+            for name in ("left", "unrelated", "agreement"):
+                assert mine["plane"][name] == pytest.approx(core[name], abs=1e-4), name
+            assert mine["plane"]["walked"] == pytest.approx(core["walked"], rel=1e-4)
+            for name in ("weight", "sum"):
+                assert mine[name] == pytest.approx(core[name], rel=1e-3), name
+
+
+@pytest.mark.parametrize("text", ["split=big", "pace=steps&steps=50", "split=wrong"])
+def test_all_in_one_place_is_one_client_that_holds_everything(engine, text):
+    """It takes as many steps a round as a client does on average."""
+    state = can.parsed(text)
+    mine = engine.evaluate(
+        """async ([place, state, rounds]) => {
+            const { Federation, load } = await import(`${place}/federation.js`);
+            const game = await Federation.pooled(await load(), state);
+            return Array.from({ length: rounds }, () => game.round().accuracy);
+        }""",
+        [f"/{FOLDER}", state, 4],
+    )
+    s = can.divided_of(state)
+    each = [
+        int(state["epochs"]) * ceil(len(ids) / can.BATCH) for ids in s.train.indices
+    ]
+    steps = (
+        int(state["steps"])
+        if state["pace"] == "steps"
+        else round(sum(each) / len(each))
+    )
+    together = replace(s.train, indices=(np.concatenate(s.train.indices),))
+    world = fl.world(s.data, together, can.world_of(state).make)
+    training = fl.Training(lr=0.1, batch_size=can.BATCH, iterations=steps)
+    core = fl.federate(world, fl.fedavg(training), 4, progress=False)
+    assert mine == pytest.approx([row["accuracy"] for row in core.rows], abs=0.0041)
 
 
 @pytest.mark.parametrize("text", ["split=wrong", "groups=two&present=0.5&alpha=0.1"])
@@ -116,20 +165,6 @@ def test_what_a_server_learns_is_what_the_core_learns(engine, text):
 def test_a_server_that_only_averages_has_learnt_nothing(engine):
     (row,) = in_the_page(engine, can.USUAL, 1)["rows"]
     assert row["learnt"] == []
-
-
-def test_ten_rounds_a_second(engine):
-    """FedAvg with ten clients of five epochs; the fastest of some stretches.
-
-    As many as a busy machine may need before it leaves one of them alone.
-    """
-    in_the_page(engine, can.USUAL, 3)
-    best = float("inf")
-    for _ in range(60):
-        best = min(best, in_the_page(engine, can.USUAL, 10)["seconds"])
-        if best <= 1:
-            return
-    raise AssertionError(f"{10 / best:.1f} rounds a second")
 
 
 def test_the_exported_rules_say_nothing_twice(site: Path):

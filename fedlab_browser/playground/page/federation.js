@@ -57,11 +57,14 @@ export function division(task, split, clients) {
   return { held, counts, y, wrong: split.wrong ?? -1 };
 }
 
-const NUMBER = { dirichlet: "alpha", wrong: "alpha", sizes: "rho" };
-export const splitName = (s) => `${s.split} ${NUMBER[s.split] ? s[NUMBER[s.split]] : 0} ${s.draw}`;
+export const splitName = ({ divides }, s) => `${s.split} ${s[divides[s.split]] ?? 0} ${s.draw}`;
+
+// How many rounds a run can have: those that there are, or until all steps are taken.
+export const roundsOf = ({ work, rounds }, s) => (s.pace === "steps" ? Math.ceil(work / s.steps) : rounds);
 
 export function homesOf(s, split) {
-  const each = Array.from({ length: s.clients }, (_, k) => k);
+  const each = Array.from({ length: s.clients }, (_, k) => k), ticked = (k) => (s["chosen.who"] >> k) & 1;
+  if (s.groups === "chosen") return each.map((k) => +(ticked(k) !== ticked(0)));
   if (s.groups === "two") return each.map((k) => Math.floor((k * 2) / s.clients));
   if (s.groups === "fedcollab") return digits(split.fedcollab[s["fedcollab.C"]]);
   return s.groups === "nobody" ? each : each.map(() => 0);
@@ -70,12 +73,24 @@ export function homesOf(s, split) {
 export class Federation {
   static async begin(world, state, arena = 0) {
     const splits = await world.divided(state.clients);
-    return new Federation(world, state, splits[splitName(state)], world.arenas[arena]);
+    return new Federation(world, state, splits[splitName(world.task, state)], world.arenas[arena]);
+  }
+
+  // All letters in one place: plain steps, as many a round as a client takes on average.
+  static async pooled(world, state, arena = 1) {
+    const { held } = division(world.task, (await world.divided(state.clients))[splitName(world.task, state)], state.clients);
+    const each = held.map((ids) => state.epochs * Math.ceil(ids.length / world.task.batch));
+    const steps = state.pace === "steps" ? state.steps : Math.round(mean(each));
+    const plain = { rule: "fedavg", weigh: "size", server: "average", groups: "everyone", personal: "nothing" };
+    const one = await Federation.begin(world, { ...state, ...plain, pace: "steps", steps }, arena);
+    const all = one.counts[0].map((_, c) => one.counts.reduce((sum, count) => sum + count[c], 0));
+    return Object.assign(one, { held: [one.held.flat()], counts: [all], sizes: [one.held.flat().length], homes: [0], alone: true });
   }
 
   constructor(world, state, split, arena) {
     arena.clear();
     Object.assign(this, { ...world, state, arena, programs: new Map(), t: 0 });
+    this.steps = state.pace === "steps" ? state.steps : undefined;
     Object.assign(this, division(this.task, split, state.clients));
     this.shared.y.set(this.y);
     const { rule, personal } = this.rules;
@@ -119,12 +134,12 @@ export class Federation {
 
   get present() {
     const { clients, present, seed } = this.state, n = Math.max(1, roundHalfEven(present * clients));
-    if (n === clients) return this.homes.map((_, k) => k);
+    if (n === clients || this.steps) return this.homes.map((_, k) => k);
     return digits(this.task.present[`${clients} ${n} ${seed}`][this.t]);
   }
 
   // One client's round by some programs: its model, what it keeps and sends, its loss.
-  train(programs, k, start, broadcast, kept, { steps, epochs = this.state.epochs } = {}) {
+  train(programs, k, start, broadcast, kept, { steps = this.steps } = {}) {
     const { lr, seed } = this.state, told = { ...broadcast };
     for (const [n, v] of entries(programs.numbers ?? {})) told[n] = [typeof v === "number" ? v : this.state[v]];
     let own = kept ?? {};
@@ -142,7 +157,7 @@ export class Federation {
     for (const [n, v] of entries(given)) if (n.startsWith("velocity.")) v.fill(0); // every round anew
     given.lr.fill(lr);
     const key = keyOf(seed, this.t, k), draws = entries(this.rules.programs[programs.step].draws);
-    const plan = batches(this.held[k], key, epochs, this.task.batch, steps);
+    const plan = batches(this.held[k], key, this.state.epochs, this.task.batch, steps);
     let loss = 0;
     plan.forEach((ids, t) => {
       given.at.fill(0).set(ids);
@@ -196,7 +211,7 @@ export class Federation {
 
   common(k, needs) {
     const { lr, epochs, clients } = this.state, size = this.sizes[k];
-    const steps = epochs * Math.ceil(size / this.task.batch);
+    const steps = this.steps ?? epochs * Math.ceil(size / this.task.batch);
     const all = { share: size / this.sizes.reduce((a, b) => a + b), clients, round: this.t, lr_sum: lr * steps };
     return Object.fromEntries(needs.filter((n) => n in all).map((n) => [n, [all[n]]]));
   }
@@ -251,10 +266,12 @@ export class Federation {
     const scores = this.judge();
     const plane = this.plane(moves, after, clients);
     this.t++;
-    clients.forEach((c, k) => Object.assign(c, scores[k]));
+    scores.forEach(({ accuracy, loss, own }, k) => Object.assign(clients[k], { accuracy, loss, own }));
     return {
       round: this.t, accuracy: mean(clients.map((c) => c.accuracy)), own: mean(clients.map((c) => c.own)),
       loss: mean(ids.filter((k) => done[k].steps).map((k) => done[k].loss)), clients, plane,
+      weight: Math.max(...clients.map((c) => c.weight ?? 0)), sum: mean(after.map(({ gamma }) => gamma ?? 1)),
+      letters: this.task.classes.map((_, c) => mean(scores.map(({ rate }) => rate[c]))),
       learnt: after.flatMap(({ g, gamma }) => (gamma === undefined ? [] : [{ g, gamma }])),
       finite: scores.every((s) => Number.isFinite(s.loss)),
     };
@@ -295,7 +312,7 @@ export class Federation {
         found = seen.get(g);
       }
       const own = found.rate.reduce((sum, r, c) => sum + (r * this.counts[k][c]) / this.sizes[k], 0);
-      return { accuracy: found.accuracy, loss: found.loss, own };
+      return { ...found, own };
     });
   }
 
@@ -333,17 +350,20 @@ export class Federation {
     const at = (row) => directions.map((d) => dot(row, d));
     const length = (row) => Math.sqrt(dot(row, row));
     // Of the clients' ways, weighted as they are, what is left once they are added up.
-    const left = mean(after.map(({ g }) => {
+    // Beside it: what would be left if no two of them had a direction in common.
+    const shares = after.map(({ g }) => {
       const mine = moves.flatMap((m, i) => (m.g === g ? [i] : [])), sum = new Float64Array(rows[0].length);
-      const weight = (i) => clients[moves[i].k].weight;
+      const weight = (i) => clients[moves[i].k].weight, parts = mine.map((i) => weight(i) * length(rows[i]));
       for (const i of mine) for (let j = 0; j < sum.length; j++) sum[j] += weight(i) * rows[i][j];
-      const ways = mine.reduce((total, i) => total + weight(i) * length(rows[i]), 0);
-      return ways ? length(sum) / ways : 1;
-    }));
+      const ways = parts.reduce((a, b) => a + b, 0);
+      return ways ? [length(sum) / ways, Math.hypot(...parts) / ways] : [1, 1];
+    });
+    const [left, unrelated] = [0, 1].map((i) => mean(shares.map((s) => s[i])));
+    const pairs = gram.flatMap((row, i) => row.slice(0, i).map((v, j) => v / Math.sqrt(Math.max(gram[i][i] * gram[j][j], 1e-30))));
     return {
       clients: moves.map(({ k, g }, i) => ({ k, g, at: at(rows[i]) })),
       servers: after.map(({ g, from, to }) => ({ g, at: at(difference(from, to)) })),
-      walked: mean(rows.map(length)), left,
+      walked: mean(rows.map(length)), left, unrelated, agreement: pairs.length ? mean(pairs) : 1,
     };
   }
 

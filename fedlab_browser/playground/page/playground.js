@@ -1,50 +1,41 @@
-// The page: what can be chosen, and pictures of what the worker has trained.
+// The page: what can be chosen, what the worker has trained, and what is seen in it.
 
-import { division, splitName } from "./federation.js";
+import { division, roundsOf, splitName } from "./federation.js";
 import { get, startWorker } from "./files.js";
+import { curve, GROUPS, key, letters, make, percent, plane, reachOf, RUNS, strip, stroke } from "./pictures.js";
 
-const CLASSES = ["#306cc0", "#d87854", "#3c7818", "#e4609c", "#6048fc", "#3c9ccc", "#e40000", "#c00c9c", "#6c84fc", "#b4546c"];
-const RUNS = ["#00897b", "#a87000", "#9e5cb0", "#c05a40", "#607890", "#7a7a00"]; // no letter's
 const ROWS = {
-  split: "Letters are dealt", rule: "Each client trains by", weigh: "It counts by",
+  split: "Letters are dealt", weigh: "It counts by", rule: "Each client trains by", pace: "Between rounds, by",
   server: "The server", groups: "Averaged with", personal: "For itself, it does",
 };
-const MEASURES = { accuracy: "all letters", own: "own letters" };
-const SPEEDS = { slow: 600, steady: 120, fast: 0 };
-const SVG = new Set(["svg", "rect", "path", "text", "line", "circle", "polygon", "title"]);
-
-const make = (tag, attributes = {}, ...children) => {
-  const node = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value != null) node.setAttribute(name, value);
-  }
-  node.append(...children.map((c) => (typeof c === "object" ? c : String(c))));
-  return node;
+const FRONT = ["split", "weigh"], NEAR = ["alpha", "rho", "ratio", "epochs", "steps"]; // before "More"
+const MEASURES = {
+  accuracy: "accuracy, all letters", own: "accuracy, own letters", left: "how much of the updates is left",
+  agreement: "agreement of the updates", walked: "length of an update", weight: "the largest weight", sum: "the weights’ sum, γ",
+  letters: "each letter, by rounds", // a picture of its own
 };
-const HEIGHT = 322;
-// One unit is one pixel, so that text stays as large as it is.
-function sized(svg) {
-  const width = svg.clientWidth || 480;
-  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-  return width;
-}
-const percent = (v) => `${(100 * v).toFixed(1)} %`;
-const swatch = (colour) => make("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, make("rect", { width: 10, height: 10, rx: 2, fill: colour }));
-const stroke = (colour) => make("svg", { viewBox: "0 0 18 10", class: "stroke", "aria-hidden": "true" },
-  make("line", { x1: 0, x2: 12, y1: 5, y2: 5, stroke: colour, "stroke-width": 3 }), make("circle", { cx: 13, cy: 5, r: 4, fill: colour }));
+const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
+const SPEEDS = { watch: 660, fast: 0 };
+const STOPS = [20, 40, 60]; // rounds at which Play pauses
+const CHECKED = 5; // rounds whose mean a story compares
+// What to try on the page of its own.
+const GOAL = { says: "Get above 55 % on all letters with these ten clients", above: 0.55, keep: { split: "dirichlet", alpha: 0.5, clients: 10 } };
+
 const entries = Object.entries;
+const average = (values) => values.reduce((a, b) => a + b, 0) / Math.max(values.length, 1);
+const valueOf = (row, measure) => (measure === "letters" ? row.accuracy : row[measure] ?? row.plane[measure]);
 
 let count = 0;
 
 // `options`, of what is embedded elsewhere: `state`, an address; `rows`, `sliders` and
-// `pictures`, which of them are shown (`full`: with every button). Without them,
-// everything is, and the page's own address keeps what is chosen.
+// `pictures`, which of them are shown (`full`: with every button); `measure`, of the
+// curve; `until`, where Play pauses; `pooled`: with all letters in one place beside it;
+// `goal`: {says, above or below, measure, keep, than, from, by}. Without them, everything is
+// shown, and the page's own address keeps what is chosen.
 class Playground {
   constructor(root, options = {}) {
-    Object.assign(this, { root, options, id: `pg${count++}`, runs: [], asked: 0, speed: "fast", measure: "accuracy" });
-    this.playing = this.busy = false;
+    Object.assign(this, { root, options, id: `pg${count++}`, runs: [], speed: "watch", measure: options.measure ?? "accuracy" });
+    Object.assign(this, { until: options.until ?? STOPS[0], reach: 0, playing: false, busy: false, pooled: !!options.pooled });
     root.classList.add("pg");
     if (this.alone) root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
     this.worker = startWorker(options.slow ? "slow" : "");
@@ -63,12 +54,14 @@ class Playground {
 
   get full() { return this.alone || this.options.full; }
 
-  async told({ task, error, run, row, homes, band, rows }) {
+  get most() { return roundsOf(this.task, this.state); }
+
+  told({ task, error, run, row, homes, band, pooled, rows }) {
     if (error) return this.failed(error);
     if (task) {
       this.task = task;
-      this.state = this.usual();
       this.take(this.options.state ?? location.search);
+      this.goal = this.options.goal ?? (this.alone ? GOAL : null);
       this.build();
       if (this.alone) {
         this.aim();
@@ -77,15 +70,22 @@ class Playground {
       return this.fresh();
     }
     if (band !== undefined) return this.banded(band, rows);
+    if (pooled !== undefined) return this.onePlace(pooled, rows);
     this.busy = false;
     if (run !== this.run.number) return this.playing && this.ask(); // of a run that is over
-    this.run.rows.push(row);
+    this.run.rows.push({ ...row, at: performance.now() });
     this.run.homes = homes;
-    this.show();
-    if (!row.finite) this.said.textContent = `Round ${row.round}: the training has diverged.`;
-    if (!row.finite || row.round >= this.task.rounds) this.play(false);
+    this.reach = Math.max(this.reach, reachOf(row));
+    const over = !row.finite || row.round >= this.most || (row.round >= this.until && this.run.address === this.address);
+    if (over) this.play(false);
+    else if (this.playing && this.speed === "fast") this.ask();
     else if (this.playing) this.waiting = setTimeout(() => this.ask(), SPEEDS[this.speed]);
-    if (row.finite && (!this.playing || row.round % 10 === 0)) this.say();
+    this.drawing ??= requestAnimationFrame(() => {
+      this.drawing = undefined;
+      if (this.run.rows.length) this.show();
+    });
+    if (!row.finite) this.said.textContent = `Round ${row.round}: the training has diverged.`;
+    else if (!this.playing || row.round % 10 === 0) this.say();
   }
 
   // Where the run is, for those who do not see it.
@@ -101,15 +101,17 @@ class Playground {
     return Object.fromEntries([...first, ...entries(this.task.numbers).map(([n, s]) => [n, s.usual])]);
   }
 
-  matters(name) {
-    return entries(this.task.numbers[name].of).every(([choice, values]) => values.includes(this.state[choice]));
+  matters(name, state = this.state) {
+    return entries(this.task.numbers[name].of).every(([choice, values]) => values.includes(state[choice]));
   }
 
-  // The state as an address: what is as usual, or does not matter, is left out.
-  get address() {
-    const usual = this.usual(), kept = entries(this.state).filter(([n, v]) => v !== usual[n] && (n in this.task.choices || this.matters(n)));
-    return kept.map(([n, v]) => `${n}=${v}`).join("&");
+  // A state as an address: what is as usual, or does not matter, is left out.
+  said_(state) {
+    const usual = this.usual();
+    return entries(state).filter(([n, v]) => v !== usual[n] && (n in this.task.choices || this.matters(n, state))).map(([n, v]) => `${n}=${v}`).join("&");
   }
+
+  get address() { return this.said_(this.state); }
 
   // Take over an address; what is not known in it is left as usual.
   take(address) {
@@ -147,7 +149,7 @@ class Playground {
     const { state } = this, { choices, numbers } = this.task, usual = this.usual();
     const with_ = (choice) => {
       const knob = Object.keys(numbers).find((n) => n.startsWith(`${state[choice]}.`) && choice in numbers[n].of);
-      return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${state[knob]}` : ""}`;
+      return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${this.reads(knob)}` : ""}`;
     };
     const parts = [with_("rule")];
     for (const choice of ["weigh", "server", "groups", "personal"]) {
@@ -155,24 +157,30 @@ class Playground {
     }
     const about = [with_("split")];
     for (const [n, s] of entries(numbers)) {
-      if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n)) about.push(`${s.name.toLowerCase()} ${state[n]}`);
+      if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n)) about.push(`${s.name.toLowerCase()} ${this.reads(n)}`);
     }
     return `${parts.join(" + ")} (${about.join(", ")})`;
   }
 
-  // A run that has begun is kept to compare with; the next one begins at round 0.
+  // What was begun, or asked for by five seeds, is kept to compare with; the next run
+  // begins at round 0. A run of the same choices as an earlier one takes its place.
   async fresh() {
-    if (this.run?.rows.length && this.run.address !== this.address) {
+    const { address } = this, number = (this.run?.number ?? 0) + 1;
+    if ((this.run?.rows.length || this.run?.band) && this.run.address !== address) {
       this.runs.push(this.run);
       if (this.runs.length >= RUNS.length) this.dropped = this.runs.shift().name;
     }
-    const taken = new Set(this.runs.map((r) => r.colour)), number = (this.run?.number ?? 0) + 1;
-    this.run = { number, name: this.name, address: this.address, rows: [], begun: false, colour: RUNS.find((c) => !taken.has(c)) };
+    const before = this.runs.find((r) => r.address === address) ?? (this.run?.address === address ? this.run : undefined);
+    this.runs = this.runs.filter((r) => r !== before);
+    const taken = new Set(this.runs.map((r) => r.colour)), colour = before?.colour ?? RUNS.find((c) => !taken.has(c));
+    this.run = { number, name: this.name, address, state: { ...this.state }, rows: [], begun: false, colour };
+    if (before?.band) Object.assign(this.run, { band: before.band, banded: before.banded, asked: before.asked });
     if (this.bandButton) Object.assign(this.bandButton, { disabled: false, textContent: "Five seeds" });
-    if (this.alone) history.replaceState(null, "", this.address ? `?${this.address}` : location.pathname);
+    if (this.alone) history.replaceState(null, "", address ? `?${address}` : location.pathname);
     const held = await this.divided();
     if (number !== this.run.number) return; // something else was chosen meanwhile
     this.held = held;
+    if (this.pooled) this.askOnePlace();
     this.show();
     if (this.playing) this.ask();
   }
@@ -181,7 +189,7 @@ class Playground {
     const { clients } = this.state;
     this.files ??= new Map();
     if (!this.files.has(clients)) this.files.set(clients, get(`data/splits-${clients}.json`).then((a) => a.json()));
-    return division(this.task, (await this.files.get(clients))[splitName(this.state)], clients);
+    return division(this.task, (await this.files.get(clients))[splitName(this.task, this.state)], clients);
   }
 
   ask() {
@@ -192,13 +200,21 @@ class Playground {
     this.worker.postMessage({ run: number, state: begun ? null : { ...this.state } });
   }
 
+  // Play pauses where it was told to, and goes on from there.
   play(on = !this.playing) {
     clearTimeout(this.waiting);
-    if (on && this.run.rows.length >= this.task.rounds) this.again();
+    const many = this.run?.rows.length;
+    if (on && many >= this.most) this.again();
+    else if (on && many >= this.until) this.stopAt(STOPS.find((n) => n > many) ?? this.most);
     this.playing = on;
     if (this.playButton) this.playButton.textContent = on ? "Pause" : "Play";
     if (on) this.ask();
     else this.say();
+  }
+
+  stopAt(round) {
+    this.until = round;
+    if (this.stopsAt) this.stopsAt.value = round;
   }
 
   again() {
@@ -212,10 +228,12 @@ class Playground {
       const link = event.target.closest?.(".pg-presets a, .pg-story a");
       if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      this.told_ = link.dataset.title ?? link.closest("li").dataset.title;
+      const title = link.dataset.title ?? link.closest("li").dataset.title;
+      if (title !== this.told_) this.reach = 0; // within a story lengths compare
+      this.told_ = title;
       history.pushState(null, "", link.href);
       this.arrive();
-      this.story.scrollIntoView();
+      this.root.scrollIntoView();
       this.playButton.focus({ preventScroll: true });
     });
   }
@@ -231,45 +249,60 @@ class Playground {
   get tale() {
     const told = [...document.querySelectorAll(".pg-presets li")].map((li) => ({ li, at: [...li.querySelectorAll("a")].findIndex((a) => a.search.slice(1) === this.address) }));
     const on = told.filter(({ at }) => at >= 0);
-    return (on.find(({ li }) => li.dataset.title === this.told_) ?? on.find(({ at }) => at === 0) ?? on[0])?.li;
+    return (on.find(({ li }) => li.dataset.title === this.told_) ?? on.find(({ at }) => at === 0 && this.address))?.li;
   }
 
-  // The curve is of the letters that the story is about.
+  // The curve is of what the story compares, and Play pauses where it does.
   aim() {
-    this.measure = this.tale?.dataset.measure ?? "accuracy";
-    for (const input of this.root.querySelectorAll(`[name=${this.id}-measure]`)) input.checked = input.value === this.measure;
+    const { tale } = this;
+    this.measure = tale?.dataset.measure ?? "accuracy";
+    this.stopAt(+(tale?.dataset.rounds ?? STOPS[0]));
+    if (this.measured) this.measured.value = this.measure;
   }
 
   choose(name, value) {
     const { rule } = this.state;
     this.state[name] = value;
     this.mend(name);
+    if (name === "split" || name === "clients" || name === "draw") this.reach = 0;
     if (rule !== this.state.rule) this.play(false);
     this.fresh();
   }
 
   // The same choices by every seed, one after another, beside the run on show.
   band() {
-    const run = this.run, rounds = Math.max(run.rows.length, 20);
-    run.band = [];
-    run.banded = rounds;
-    for (const seed of this.task.numbers.seed.stops) this.worker.postMessage({ band: run.number, state: { ...this.state, seed }, rounds });
+    const { run } = this, rounds = Math.min(Math.max(run.rows.length, 20), this.most);
+    Object.assign(run, { band: [], banded: rounds, asked: run.number });
+    for (const seed of this.task.numbers.seed.stops) this.worker.postMessage({ band: run.asked, state: { ...this.state, seed }, rounds });
     this.bandButton.disabled = true;
     this.bandButton.textContent = "Five seeds: 0 of 5";
   }
 
   banded(number, rows) {
-    const run = [...this.runs, this.run].find((r) => r.number === number);
+    const run = [...this.runs, this.run].find((r) => r.asked === number);
     if (!run?.band) return;
     run.band.push(rows);
-    if (run !== this.run) return this.showCurve();
     const many = this.task.numbers.seed.stops.length, over = run.band.length === many;
-    this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${run.band.length} of ${many}`;
-    if (over) {
-      this.bandButton.disabled = false;
-      const last = run.band.map((r) => r.at(-1).accuracy), mean = last.reduce((a, b) => a + b) / many;
-      this.said.textContent = `Five seeds, round ${rows.length}: mean accuracy ${percent(mean)}, from ${percent(Math.min(...last))} to ${percent(Math.max(...last))}.`;
+    if (run === this.run) {
+      this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${run.band.length} of ${many}`;
+      this.bandButton.disabled = !over;
     }
+    if (run === this.run && over) {
+      const last = run.band.map((r) => r.at(-1).accuracy);
+      this.said.textContent = `Five seeds, round ${rows.length}: mean accuracy ${percent(average(last))}, from ${percent(Math.min(...last))} to ${percent(Math.max(...last))}.`;
+    }
+    this.showCurve();
+  }
+
+  // The same letters in one place, for as many rounds as are on view.
+  askOnePlace() {
+    const rounds = Math.min(Math.max(this.until, this.run.rows.length), this.most);
+    if ((this.run.pooled?.length ?? 0) < rounds) this.worker.postMessage({ pooled: this.run.number, state: { ...this.state }, rounds });
+  }
+
+  onePlace(number, rows) {
+    if (number !== this.run.number) return;
+    this.run.pooled = rows;
     this.showCurve();
   }
 
@@ -277,62 +310,101 @@ class Playground {
 
   build() {
     const { options, task } = this, shows = (list, name) => !list || list.includes(name);
-    this.playButton = make("button", { class: "pg-play", type: "button", onclick: () => this.play() }, "Play");
-    const button = (text, onclick) => make("button", { type: "button", onclick }, text);
-    const bar = [this.playButton, button("One round", () => { this.play(false); this.ask(); }), button("Begin again", () => { this.play(false); this.again(); })];
-    this.bandButton = button("Five seeds", () => this.band());
-    if (this.full) {
-      bar.push(button("Divide anew", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton, this.speeds());
-    }
+    const button = (says, onclick, kind) => make("button", { type: "button", class: kind, onclick }, says);
+    this.playButton = button("Play", () => this.play(), "pg-play");
     this.now = make("span", { class: "pg-now" });
+    const bar = [this.playButton, button("One round", () => { this.play(false); this.ask(); }), button("Restart", () => { this.play(false); this.again(); }), this.speeds(), this.now];
     this.said = make("p", { class: "pg-said", role: "status" });
-    this.rows = make("div", { class: "pg-choices" });
-    for (const [name, label] of entries(ROWS)) {
-      if (!shows(options.rows, name)) continue;
-      const inside = entries(task.choices[name]).map(([value, text]) => make("label", {},
-        make("input", { type: "radio", name: `${this.id}-${name}`, value, onchange: () => this.choose(name, value) }), text));
-      this.rows.append(make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside, make("small"))));
-    }
-    this.sliders = make("div", { class: "pg-sliders" });
+    this.bandButton = button("Five seeds", () => this.band());
+    this.onePlaced = make("label", { class: "pg-check" }, make("input", { type: "checkbox", checked: this.pooled, onchange: ({ target }) => { this.pooled = target.checked; if (target.checked) this.askOnePlace(); this.showCurve(); } }), "all in one place");
+    const more = [button("Deal again", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton];
+
+    const knobs = new Map(), rest = [];
     for (const [name, s] of entries(task.numbers)) {
       if (name === "draw" || name === "seed" || !shows(options.sliders, name)) continue;
-      const input = make("input", { type: "range", min: 0, max: s.stops.length - 1, step: 1 });
-      input.addEventListener("input", () => this.choose(name, s.stops[+input.value]));
-      this.sliders.append(make("label", { "data-of": name }, make("span", {}, s.name), make("output"), input));
+      const [of] = Object.keys(s.of), made = name === "chosen.who" ? this.ticks() : this.slider(name, s);
+      if (of in ROWS && shows(options.rows, of) && !NEAR.includes(name)) knobs.set(of, [...(knobs.get(of) ?? []), made]);
+      else rest.push(made);
     }
+    const fields = entries(ROWS).filter(([name]) => shows(options.rows, name)).map(([name, label]) => [name, this.field(name, label), ...(knobs.get(name) ?? [])]);
+    const near = (made) => NEAR.includes(made.dataset.of), front = ([name]) => !this.full || FRONT.includes(name);
+    const rows = (which) => fields.filter(which).flatMap(([, ...made]) => made);
+    const first = rows(front), [deal, ...others] = [rest.filter(near), rest.filter((made) => !near(made))];
+    this.goals = make("p", { class: "pg-goal", hidden: !this.goal });
+    this.controls = make("div", { class: "pg-controls" });
+    if (this.alone) this.controls.append(this.story = make("p", { class: "pg-story", hidden: true }));
+    this.controls.append(...first, ...deal, ...(this.full ? [] : others.flat()));
+    if (this.full) {
+      this.controls.append(make("div", { class: "pg-more" }, ...more), this.goals);
+      this.controls.append(make("details", {}, make("summary", {}, "More to choose"), ...rows((row) => !front(row)), ...others.flat()));
+    }
+    if (!this.full) this.controls.append(this.goals);
+
     const picture = (label) => make("svg", { role: "img", "aria-label": label });
-    this.pictures = { clients: picture("Clients"), plane: picture("Their moves"), curve: picture("Accuracy by round") };
-    const key = make("ul", { class: "pg-key" }, ...task.classes.map((c, i) => make("li", {}, swatch(CLASSES[i]), c)));
-    this.list = make("ul", { class: "pg-runs" });
-    [this.cancelled, this.learnt] = [1, 2].map(() => make("p", { class: "pg-note" }));
-    const head = (text) => make("div", { class: "pg-head" }, make("h3", {}, text));
+    this.pictures = { clients: picture("Clients"), plane: picture("Their updates"), curve: picture("By round"), letters: picture("Letters by rounds") };
+    const head = (says, ...inside) => make("div", { class: "pg-head" }, make("h3", {}, says), ...inside);
     const figures = {
-      clients: () => [head("What each holds, and counts"), this.pictures.clients, key, this.learnt],
-      plane: () => [head("Where the models went this round"), this.pictures.plane, this.cancelled],
-      curve: () => [this.measures(), this.pictures.curve, this.list],
+      clients: () => [head("What each holds, counts, and reads", key(task.classes)), this.pictures.clients],
+      plane: () => [head("Where the models went"), this.pictures.plane],
+      curve: () => [this.measures(), this.pictures.curve],
+      letters: () => [head("How much of each letter is read"), this.pictures.letters],
     };
-    const shown = entries(figures).filter(([name]) => shows(options.pictures, name));
-    const around = make("div", { class: "pg-pictures" }, ...shown.map(([, inside]) => make("figure", {}, ...inside())));
-    this.story = make("p", { class: "pg-story", hidden: true });
-    this.root.replaceChildren(this.rows, this.sliders, this.story, make("div", { class: "pg-bar" }, ...bar, this.now), this.said, around);
-    if (this.full) this.root.append(...this.about());
+    const wanted = options.pictures ?? ["clients", "plane", "curve"];
+    const shown = entries(figures).filter(([name]) => wanted.includes(name)).map(([name, inside]) => make("figure", { "data-of": name }, ...inside()));
+    [this.seen, this.learnt] = [1, 2].map(() => make("p", { class: "pg-seen" }));
+    const [top, pair] = [true, false].map((first) => shown.filter((figure) => (figure.dataset.of === "clients") === first));
+    this.stage = make("div", { class: "pg-stage" }, ...top, make("div", { class: "pg-bar" }, ...bar), make("div", { class: "pg-pictures" }, ...pair), this.seen, this.learnt);
+    this.list = make("ul", { class: "pg-runs" });
+    this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls, this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : []))));
     new ResizeObserver(() => this.held && this.show()).observe(this.root);
   }
 
+  field(name, label) {
+    const inside = entries(this.task.choices[name]).map(([value, says]) => make("label", {},
+      make("input", { type: "radio", name: `${this.id}-${name}`, value, onchange: () => this.choose(name, value) }), says));
+    return make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside), make("small"));
+  }
+
+  slider(name, { stops, falls, name: label }) {
+    const at = (i) => (falls ? stops.length - 1 - i : i), input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1 });
+    input.addEventListener("input", () => this.choose(name, stops[at(+input.value)]));
+    const made = make("label", { class: "pg-slider", "data-of": name }, make("span", {}, label), make("output"), input);
+    made.shows = () => {
+      made.querySelector("output").textContent = this.reads(name);
+      input.value = at(stops.indexOf(this.state[name]));
+      input.setAttribute("aria-valuetext", this.reads(name));
+    };
+    return made;
+  }
+
+  // Who is in the reader's coalition.
+  ticks() {
+    const boxes = Array.from({ length: 10 }, (_, k) => make("label", { class: "pg-check" },
+      make("input", { type: "checkbox", onchange: () => this.choose("chosen.who", this.state["chosen.who"] ^ (1 << k)) }), k + 1));
+    const made = make("fieldset", { "data-of": "chosen.who" }, make("legend", {}, "One coalition"), make("div", { class: "pg-options" }, ...boxes), make("small"));
+    made.shows = () => boxes.forEach((box, k) => {
+      box.hidden = k >= this.state.clients;
+      box.firstChild.checked = !!((this.state["chosen.who"] >> k) & 1);
+    });
+    return made;
+  }
+
   speeds() {
-    return make("div", { class: "pg-options", role: "radiogroup", "aria-label": "Speed" },
-      ...Object.keys(SPEEDS).map((name) => make("label", {}, make("input", { type: "radio", name: `${this.id}-speed`, checked: name === this.speed, onchange: () => { this.speed = name; } }), name)));
+    this.stopsAt = make("select", { "aria-label": "Pause at", onchange: ({ target }) => { this.until = +target.value; } },
+      ...[...new Set([this.until, ...STOPS])].sort((a, b) => a - b).map((n) => make("option", { value: n, selected: n === this.until }, `to round ${n}`)));
+    return make("span", { class: "pg-speeds" }, make("span", { class: "pg-options", role: "radiogroup", "aria-label": "Speed" },
+      ...Object.keys(SPEEDS).map((name) => make("label", {}, make("input", { type: "radio", name: `${this.id}-speed`, checked: name === this.speed, onchange: () => { this.speed = name; } }), name))), this.stopsAt);
   }
 
   measures() {
-    return make("div", { class: "pg-head" }, make("h3", {}, "Accuracy on"), make("div", { class: "pg-options", role: "radiogroup", "aria-label": "Accuracy on" },
-      ...entries(MEASURES).map(([id, label]) => make("label", {}, make("input", {
-        type: "radio", name: `${this.id}-measure`, value: id, checked: this.measure === id, onchange: () => { this.measure = id; this.show(); } }), label))));
+    this.measured = make("select", { "aria-label": "Curve of", onchange: ({ target }) => { this.measure = target.value; this.show(); } },
+      ...entries(MEASURES).map(([id, says]) => make("option", { value: id, selected: this.measure === id }, says)));
+    return make("div", { class: "pg-head" }, this.measured, this.onePlaced);
   }
 
   about() {
     const { task } = this;
-    const about = make("p", { class: "pg-note" }, `Up to ${task.train} letters to learn from, ${task.test} to test on, ${task.y_proxy.length} that only a server has, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them.`);
+    const about = make("p", { class: "pg-note" }, `Up to ${task.train} letters to learn from, ${task.test} to test on, ${task.y_proxy.length} that only a server has, a network of ${task.parameters.toLocaleString("en")} numbers, mini-batches of ${task.batch}. Accuracy is the mean over the clients, each with the model that it is given: on all test letters, or on letters as often as the client has them. An arrow is a client’s update, from the model it was sent to the one it sends back; the thick one is what the server made of them; faint are those of the round before.`);
     if (!this.alone) return [about];
     this.command = make("code");
     const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
@@ -345,9 +417,13 @@ class Playground {
 
   show() {
     const { state, task } = this;
-    for (const row of this.rows.children) {
-      const name = row.dataset.of;
-      const beside = new Set();
+    for (const row of this.controls.querySelectorAll("[data-of]")) {
+      const name = row.dataset.of, beside = new Set();
+      if (row.shows) {
+        row.hidden = !this.matters(name);
+        row.shows();
+        continue;
+      }
       for (const input of row.querySelectorAll("input")) {
         const why = this.why(name, input.value);
         input.checked = state[name] === input.value;
@@ -358,26 +434,24 @@ class Playground {
       const struck = beside.size ? `What is struck out does not go with ${[...beside].join(" or ")}.` : "";
       row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
-    for (const label of this.sliders.children) {
-      const name = label.dataset.of, [output, input] = [label.querySelector("output"), label.querySelector("input")];
-      label.hidden = !this.matters(name);
-      output.textContent = this.reads(name);
-      input.value = task.numbers[name].stops.indexOf(state[name]);
-      input.setAttribute("aria-valuetext", this.reads(name));
-    }
     const last = this.run.rows.at(-1);
-    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ` on ${MEASURES[this.measure]} `, make("b", {}, last ? percent(last[this.measure]) : "–"));
+    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", make("b", {}, last ? this.told_as(valueOf(last, this.measure)) : "–"));
     if (this.command) {
       const state_ = this.address ? ` "${this.address}"` : "";
       this.command.textContent = `python -m fedlab_core play${state_}${last ? ` --rounds ${last.round}` : ""}`;
     }
+    this.stopsAt.hidden = state.pace === "steps";
     if (this.alone) this.showStory();
-    this.showClients(last);
-    this.showPlane(last);
+    this.showPictures(last);
     this.showCurve();
+    this.showSeen(last);
+    this.showGoal();
   }
 
-  // What a story says stands beside Play while it is on, with the way to its other half.
+  told_as(v) { return SHARES.has(this.measure) ? percent(v) : v.toFixed(2); }
+
+  // What a story says stands beside the pictures while it is on, with what it compares
+  // as this page has it, and the way to its other half.
   showStory() {
     const li = this.tale, story = li && { li, links: [...li.querySelectorAll("a")] };
     for (const one of document.querySelectorAll(".pg-presets li")) one.toggleAttribute("aria-current", one === li);
@@ -385,146 +459,120 @@ class Playground {
     if (!story) return this.story.replaceChildren(this.ignored ? `Not known, and left as usual: ${this.ignored}.` : "");
     const [first, beside] = story.links, here = first.search.slice(1) === this.address, other = here ? beside : first;
     const link = make("a", { href: other.href, "data-title": story.li.dataset.title }, here ? beside.textContent : `Back to: ${first.textContent}`);
-    this.story.replaceChildren(make("b", {}, first.textContent), ` ${story.li.querySelector("span").textContent} `, link);
+    const found = story.links.map((a) => [...this.runs, this.run].find((r) => r.address === a.search.slice(1))).map((run) => run && this.checked(run));
+    const means = found.flatMap((mean, i) => (mean ? [`${i ? "beside" : "here"} ${this.told_as(mean[2])}`] : []));
+    const says = means.length ? ` Rounds ${+li.dataset.rounds - CHECKED + 1} to ${li.dataset.rounds}, mean: ${means.join(", ")}.` : "";
+    this.story.replaceChildren(make("b", {}, first.textContent), ` ${li.querySelector("span").textContent}${says} `, link);
+  }
+
+  // The mean that a story compares, of a run: from where to where, and how much.
+  checked(run) {
+    const li = this.alone ? this.tale : undefined, to = +li?.dataset.rounds;
+    if (!li || this.measure !== li.dataset.measure || run.rows.length < to || ![...li.querySelectorAll("a")].some((a) => a.search.slice(1) === run.address)) return;
+    return [to - CHECKED + 1, to, average(run.rows.slice(to - CHECKED, to).map((row) => valueOf(row, this.measure)))];
   }
 
   reads(name) {
     const value = this.state[name], { clients } = this.state;
     if (name === "present") return `${Math.max(1, Math.round(value * clients))} of ${clients}`;
-    if (name === "alpha") return `${value}, ${value < 0.2 ? "strong" : value < 2 ? "some" : value < 50 ? "little" : "hardly any"}`;
+    if (name === "alpha") return `${value < 0.2 ? "strong" : value < 2 ? "some" : value < 50 ? "little" : "hardly any"}, α ${value}`;
+    if (name === "chosen.who") return Array.from({ length: clients }, (_, k) => k).filter((k) => (value >> k) & 1).map((k) => k + 1).join(" ") || "none";
+    if (name === "last.share") return `${Math.round(100 * value)} %`;
     return String(value);
   }
 
-  showClients(last) {
-    const svg = this.pictures.clients;
-    if (!svg.isConnected || !this.held) return;
-    const { counts, wrong } = this.held, n = counts.length, left = 62, wide = (sized(svg) - left) / n, parts = [];
-    const sizes = counts.map((c) => c.reduce((a, b) => a + b, 0)), most = Math.max(...sizes);
-    const label = (y, ...lines) => lines.forEach((line, i) => parts.push(make("text", { x: 0, y: y + 14 * i, class: i ? "quiet" : "" }, line)));
-    label(70, "letters", "it has");
-    const learnt = last?.learnt.length > 0;
-    label(learnt ? 181 : 188, "weight", ...(learnt ? ["learnt"] : []), "— by size");
-    this.learnt.textContent = learnt ? this.gammas(last.learnt) : "";
-    label(268, "accuracy", "its letters");
-    const homes = this.run.homes ?? counts.map(() => 0), weights = counts.map((_, k) => last?.clients[k].weight);
-    const shares = sizes.map((size, k) => size / sizes.reduce((sum, m, j) => sum + (homes[j] === homes[k] ? m : 0), 0));
-    const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
-    counts.forEach((count, k) => {
-      const x = left + k * wide + 3, w = wide - 6;
-      let y = 140;
-      count.forEach((m, c) => {
-        const h = (128 * m) / most;
-        if (m) parts.push(make("rect", { x, y: (y -= h), width: w, height: h, fill: CLASSES[c] }));
-      });
-      if (k === wrong) parts.push(make("text", { x: x + w / 2, y: y - 5, "text-anchor": "middle" }, "wrong"));
-      parts.push(make("text", { x: x + w / 2, y: 154, "text-anchor": "middle", class: "quiet" }, sizes[k]));
-      parts.push(make("rect", { x, y: 168, width: w, height: 50, class: "track" }));
-      if (weights[k] !== undefined) {
-        const h = (50 * weights[k]) / top;
-        parts.push(make("rect", { x, y: 218 - h, width: w, height: h, class: learnt ? "bar learnt" : "bar" }));
-      }
-      const mark = 218 - (50 * shares[k]) / top;
-      parts.push(make("line", { x1: x - 2, x2: x + w + 2, y1: mark, y2: mark, class: "mark" }));
-      parts.push(make("rect", { x, y: 244, width: w, height: 50, class: "track" }));
-      if (last) {
-        const h = 50 * last.clients[k].own;
-        parts.push(make("rect", { x, y: 294 - h, width: w, height: h, class: "bar" }));
-        parts.push(make("text", { x: x + w / 2, y: 308, "text-anchor": "middle", class: "quiet" }, Math.round(100 * last.clients[k].own)));
-      }
-      const group = this.state.groups === "everyone" || this.state.groups === "nobody" || !this.run.homes ? "" : "ABCDEFGHIJ"[homes[k]];
-      parts.push(make("text", { x: x + w / 2, y: 322, "text-anchor": "middle" }, `${k + 1}${group}`));
-    });
-    label(322, "client");
-    svg.replaceChildren(...parts);
-    const says = (k) => {
-      const weight = weights[k] === undefined ? (last ? ", not there this round" : "") : `, ${learnt ? "learnt weight" : "weight"} ${percent(weights[k])}`;
-      return `client ${k + 1}: ${sizes[k]} letters${k === wrong ? ", wrong labels" : ""}${weight}${last ? `, accuracy on its own ${percent(last.clients[k].own)}` : ""}`;
-    };
-    svg.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${learnt ? `${this.learnt.textContent} ` : ""}${counts.map((_, k) => says(k)).join("; ")}.`);
+  showPictures(last) {
+    const { clients, plane: arrows, letters: heat } = this.pictures, homes = this.run.homes ?? this.held.counts.map(() => 0);
+    const grouped = this.run.homes && !["everyone", "nobody"].includes(this.state.groups), many = new Set(homes).size;
+    const learnt = last?.learnt.map(({ g, gamma }) => gamma.toFixed(3) + (many > 1 ? ` (${GROUPS[g]})` : ""));
+    this.learnt.textContent = learnt?.length ? `The server has learnt these weights on letters of its own, and by what to multiply their sum: γ = ${learnt.join(", ")}.` : "";
+    this.learnt.hidden = !this.learnt.textContent;
+    if (clients.isConnected) {
+      const told = strip(clients, { ...this.held, homes, grouped, last });
+      clients.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${this.learnt.textContent} ${told}.`);
+    }
+    if (arrows.isConnected) {
+      plane(arrows, { rows: this.run.rows, reach: this.reach || 1 });
+      arrows.setAttribute("aria-label", `The clients’ updates in this round, and what became of them. ${this.met(last)}`);
+    }
+    if (heat.isConnected) this.showLetters(heat);
   }
 
-  // What a server has learnt besides the weights.
-  gammas(found) {
-    const said = found.map(({ g, gamma }) => gamma.toFixed(3) + (found.length > 1 ? ` (${"ABCDEFGHIJ"[g]})` : ""));
-    return `The server has learnt these weights on letters of its own, and by what to multiply their sum: γ = ${said.join(", ")}.`;
+  showLetters(svg) {
+    const most = Math.min(this.most, Math.max(20, this.until, this.run.rows.length));
+    const told = letters(svg, { rows: this.run.rows, counts: this.held.counts, classes: this.task.classes, most });
+    svg.setAttribute("aria-label", `How much of each letter is read, round by round; a dot where no client that took part has it. ${told}`);
   }
 
-  // Every client's move in the plane of their two first directions, and the average's.
-  showPlane(last) {
-    const svg = this.pictures.plane;
-    if (!svg.isConnected) return;
-    const width = sized(svg), parts = [], middle = [width / 2, HEIGHT / 2];
-    const wide = "Drawn is the plane in which the ways differ most; its bar shows the scale.";
-    this.cancelled.textContent = last ? `${this.said_(last.plane)} ${wide}` : "Press Play: an arrow is a client’s way from the model it was sent to the model it sends back, the thick one what the server made of them.";
+  // What became of the updates, beside what would be left of unrelated ones.
+  met(last) {
+    if (!last) return "The models, before any has moved.";
+    const { walked, left, unrelated, servers } = last.plane;
+    if (this.state.groups === "nobody") return `An update is ${walked.toFixed(2)} long on average, and nobody is averaged.`;
+    if (unrelated > 0.995) return "Each server model moved as far as the one client that it is made of.";
+    const whose = servers.length > 1 ? "Coalitions’ averages" : "The average", how = left > 1.5 * unrelated ? "they largely agree" : left > 1.15 * unrelated ? "they agree a little" : "they mostly cancel";
+    return `${whose} moved ${Math.round(100 * left)} % as far as the clients did; updates that have nothing in common would leave ${Math.round(100 * unrelated)} %: ${how}.`;
+  }
+
+  // One line of what is seen now.
+  showSeen(last) {
     if (!last) {
-      svg.replaceChildren(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
-      svg.setAttribute("aria-label", "The models, before any has moved.");
+      this.seen.textContent = "Press Play: every client trains the model it is sent, and the server averages what comes back.";
       return;
     }
-    const { clients, servers } = last.plane, every = [...clients, ...servers].flatMap(({ at }) => at.map(Math.abs));
-    const scale = (Math.min(width, HEIGHT) / 2 - 18) / Math.max(...every, 1e-9);
-    const to = ([x, y = 0]) => [middle[0] + scale * x, middle[1] - scale * y];
-    for (const { at } of clients) {
-      const [x, y] = to(at);
-      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "way" }));
+    if (!last.finite) {
+      this.seen.textContent = `The training has diverged in round ${last.round}.`;
+      return;
     }
-    for (const { k, at } of clients) {
-      const [x, y] = to(at);
-      parts.push(make("circle", { cx: x, cy: y, r: 9, class: "client" }), make("text", { x, y: y + 4, "text-anchor": "middle" }, k + 1));
-    }
-    for (const { at } of servers) {
-      const [x, y] = to(at);
-      parts.push(make("line", { x1: middle[0], y1: middle[1], x2: x, y2: y, class: "mean" }), make("circle", { cx: x, cy: y, r: 6, class: "meanend" }));
-    }
-    parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }), ...this.ruler(scale));
-    svg.replaceChildren(...parts);
-    svg.setAttribute("aria-label", `The clients’ moves in this round, and what became of them. ${this.said_(last.plane)}`);
+    const before = this.runs.findLast((r) => r.rows.length >= last.round), apart = before && last.accuracy - before.rows[last.round - 1].accuracy;
+    const beside = before ? `; the run before, at this round: ${Math.abs(apart) < 0.0005 ? "the same" : `${Math.abs(100 * apart).toFixed(1)} points ${apart > 0 ? "less" : "more"}`}` : "";
+    this.seen.textContent = `${percent(last.accuracy)} of all letters are read${beside}. ${this.met(last)}`;
   }
 
-  // How long an arrow is: the scale follows the longest of a round.
-  ruler(scale) {
-    const most = 90 / scale, ten = 10 ** Math.floor(Math.log10(most)), length = [5, 2, 1].find((n) => n * ten <= most) * ten;
-    const x = 8, y = HEIGHT - 8, end = x + scale * length;
-    return [make("path", { d: `M${x} ${y - 4}V${y}H${end}V${y - 4}`, class: "ruler" }), make("text", { x: end + 6, y, class: "quiet" }, +length.toPrecision(1))];
-  }
-
-  said_({ walked, left, servers }) {
-    if (this.state.groups === "nobody") return `A client moved ${walked.toFixed(2)} on average, and nobody is averaged: each goes its own way.`;
-    const whose = servers.length > 1 ? " in its coalition" : "";
-    return `A client moved ${walked.toFixed(2)} on average. Of their ways, added up${whose}, ${Math.round(100 * left)} % are left (thick): the rest pointed apart and cancelled.`;
+  // What to try, and whether it is done. A goal with `than` is about the difference to a
+  // run of other choices, after as many rounds, or steps; from `from` on, and up to `by`.
+  showGoal() {
+    const { goal } = this;
+    if (!goal) return;
+    const measure = goal.measure ?? "accuracy", sign = "above" in goal ? 1 : -1, line = sign * (goal.above ?? goal.below);
+    const runs = [...this.runs, this.run], at = (run, row) => (run.state.pace === "steps" ? row.round * run.state.steps : row.round);
+    const found = runs.filter((run) => entries(goal.keep ?? {}).every(([n, v]) => run.state[n] === v)).flatMap((run) => {
+      const twin = goal.than && runs.find((r) => r.address === this.said_({ ...run.state, ...goal.than }));
+      return run.rows.filter((row) => at(run, row) >= (goal.from ?? 0) && at(run, row) <= (goal.by ?? Infinity)).flatMap((row) => {
+        const other = goal.than ? twin?.rows.find((r) => at(twin, r) === at(run, row)) : null;
+        return other === undefined ? [] : { run, round: row.round, value: valueOf(row, measure) - (other ? valueOf(other, measure) : 0) };
+      });
+    });
+    const best = found.toSorted((a, b) => sign * (b.value - a.value))[0];
+    if (best && sign * best.value > Math.max(line, sign * (this.reached?.value ?? sign * line))) this.reached = best;
+    const as = (v) => (SHARES.has(measure) ? `${(100 * v).toFixed(1)} ${goal.than ? "points" : "%"}` : v.toFixed(2));
+    const says = this.reached ? `Reached: ${as(this.reached.value)} in round ${this.reached.round}, ${this.reached.run.name}.` : best ? `So far: ${as(best.value)}, in round ${best.round}.` : "";
+    this.goals.classList.toggle("reached", !!this.reached);
+    this.goals.replaceChildren(make("b", {}, this.reached ? "Done. " : "To try: "), `${goal.says}. `, says);
   }
 
   showCurve() {
-    const svg = this.pictures.curve;
-    if (!svg.isConnected) return;
-    const left = 34, right = sized(svg) - 10, top = 8, bottom = 296, runs = [...this.runs, this.run], parts = [];
-    const rounds = 10 * Math.ceil(Math.max(20, ...runs.map((r) => Math.max(r.rows.length, r.banded ?? 0))) / 10);
-    const x = (t) => left + ((right - left) * t) / rounds, y = (v) => bottom - (bottom - top) * v;
-    for (const v of [0, 0.2, 0.4, 0.6, 0.8, 1]) {
-      parts.push(make("line", { x1: left, x2: right, y1: y(v), y2: y(v), class: "grid" }));
-      parts.push(make("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", class: "quiet" }, Math.round(100 * v)));
-    }
-    for (let t = 0; t <= rounds; t += 10) parts.push(make("text", { x: x(t), y: bottom + 18, "text-anchor": "middle", class: "quiet" }, t || "round 0"));
-    const point = (t, v) => `${x(t).toFixed(1)} ${y(v).toFixed(1)}`;
-    for (const run of runs.filter((r) => r.band?.length > 1)) {
-      const along = run.band[0].map((_, t) => run.band.map((rows) => rows[t][this.measure]));
-      const edge = [...along.map((v, t) => point(t + 1, Math.max(...v))), ...along.map((v, t) => point(t + 1, Math.min(...v))).reverse()];
-      parts.push(make("polygon", { points: edge.join(" "), fill: run.colour, class: "band" }));
-    }
-    for (const run of runs.filter((r) => r.rows.length)) {
-      const now = run === this.run, end = run.rows.at(-1);
-      const d = `M${run.rows.map((r) => point(r.round, r[this.measure])).join("L")}`;
-      parts.push(make("path", { d, stroke: run.colour, class: now ? "run now" : "run" }));
-      parts.push(make("circle", { cx: x(end.round), cy: y(end[this.measure]), r: now ? 4.5 : 3, fill: run.colour }));
-    }
-    svg.replaceChildren(...parts);
+    const svg = this.pictures.curve, runs = [...this.runs, this.run], { measure } = this, steps = runs.every((r) => r.state.pace === "steps");
+    const along = (run, t) => (steps ? t * run.state.steps : t);
+    const longest = Math.max(...runs.map((r) => along(r, Math.max(r.rows.length, r.banded ?? 0))));
     const said = (run) => {
-      const last = run.band?.map((rows) => rows.at(-1)[this.measure]) ?? [];
-      const five = last.length === 5 ? `; five seeds: ${percent(last.reduce((a, b) => a + b) / 5)} (${percent(Math.min(...last))} to ${percent(Math.max(...last))})` : "";
+      const last = run.band?.map((rows) => valueOf(rows.at(-1), measure)) ?? [];
+      const five = last.length === 5 ? `; five seeds: ${this.told_as(average(last))} (${this.told_as(Math.min(...last))} to ${this.told_as(Math.max(...last))})` : "";
       const end = run.rows.at(-1);
-      return `${run.name}: ${end ? `${percent(end[this.measure])} after ${end.round} round${end.round === 1 ? "" : "s"}` : "not begun"}${five}`;
+      return `${run.name}: ${end ? `${this.told_as(valueOf(end, measure))} after ${end.round} round${end.round === 1 ? "" : "s"}` : "not begun"}${five}`;
     };
-    svg.setAttribute("aria-label", `Accuracy by round. ${runs.map(said).join("; ")}.`);
+    const drawn = runs.map((run) => ({
+      colour: run.colour, now: run === this.run, mean: this.checked(run), at: run.rows.map((row) => [along(run, row.round), valueOf(row, measure)]),
+      bands: run.band?.length > 1 ? run.band[0].map((_, t) => run.band.map((rows) => valueOf(rows[t], measure))).map((v, t) => [along(run, t + 1), Math.min(...v), Math.max(...v)]) : [],
+    }));
+    const pooled = this.pooled && measure === "accuracy" && this.run.pooled;
+    if (pooled) drawn.unshift({ colour: "currentColor", dashed: true, bands: [], at: pooled.map((row, t) => [along(this.run, t + 1), row.accuracy]) });
+    if (svg.isConnected && measure === "letters") this.showLetters(svg);
+    else if (svg.isConnected) {
+      const most = steps ? this.task.work : 10 * Math.ceil(Math.max(20, longest) / 10);
+      curve(svg, { runs: drawn, most, parts: SHARES.has(measure), label: steps ? "step" : "round", lines: measure === "accuracy" ? [[1 / this.task.classes.length, "guessing"]] : [] });
+      svg.setAttribute("aria-label", `${MEASURES[measure]}, by ${steps ? "steps" : "round"}. ${runs.map(said).join("; ")}.${pooled ? ` All letters in one place: ${percent(pooled.at(-1).accuracy)} (dashed).` : ""}`);
+    }
     this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, stroke(run.colour), make("span", {}, said(run)),
       ...(run === this.run ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => this.forget(run) }, "×")]))));
     if (this.dropped) this.list.append(make("li", { class: "quiet" }, `${RUNS.length} runs have room: the oldest is gone, ${this.dropped}.`));

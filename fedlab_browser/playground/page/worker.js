@@ -1,6 +1,7 @@
 // Trains away from the page, so that the page answers at any time.
 // Asked {run, state} it begins anew, {run} it plays a round, {band, state, rounds} it
-// plays a whole run beside the present one; it answers with rows.
+// plays a whole run beside the present one, {pooled, ...} one of all letters in one
+// place; it answers with rows.
 import { Federation, load } from "./federation.js";
 import { bring } from "./files.js";
 
@@ -12,16 +13,16 @@ let game, playing;
 
 ready.then(({ task }) => postMessage({ task }), (error) => postMessage({ error: String(error) }));
 
-async function answer({ run, state, band, rounds }) {
+// What the curves show of a round.
+const told = ({ accuracy, own, weight, sum, plane: { left, walked, agreement } }) => ({ accuracy, own, weight, sum, left, walked, agreement });
+
+async function answer({ run, state, band, pooled, rounds }) {
   const world = await ready;
-  if (band !== undefined) {
-    const beside = await Federation.begin(world, state, 1), rows = [];
-    for (let t = 0; t < rounds; t++) {
-      const { accuracy, own } = beside.round();
-      rows.push({ accuracy, own });
-    }
+  if (band !== undefined || pooled !== undefined) {
+    const beside = await (band === undefined ? Federation.pooled : Federation.begin)(world, state, 1), rows = [];
+    for (let t = 0; t < rounds; t++) rows.push(told(beside.round()));
     if (game) beside.shared.y.set(game.y); // labels are shared: give the present run its own
-    return postMessage({ band, rows });
+    return postMessage({ band, pooled, rows });
   }
   if (state) {
     game = await Federation.begin(world, state);
