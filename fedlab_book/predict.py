@@ -1,4 +1,4 @@
-"""Predict first: what follows opens once the reader has chosen an answer.
+"""Predict first: the rest of the section opens once the reader has chosen an answer.
 
     predict(
         "What happens to the accuracy?",
@@ -9,9 +9,9 @@
         right="It rises",
     )
 
-The cells that follow, as far as they are tagged `answer`, are closed until a choice is
-made; the page's script closes them, so that without script, and in a notebook,
-everything is open. An answer is chosen by click or key, and its own line appears.
+The page's script closes what follows, so that without script, in print, and in a
+notebook, everything is open; so it is for who only wants to read, and says so once. An
+answer is chosen by click or key, and its own line appears.
 """
 
 import itertools

@@ -97,10 +97,11 @@ function named(hash) {
 
 function unfold(hash) {
   const target = hash.length > 1 && named(hash);
-  const fold = target && target.closest("details");
-  if (!fold) return;
-  fold.open = true;
-  target.scrollIntoView({ block: "center" });
+  if (!target) return;
+  const fold = target.closest("details"), closed = target.closest("[data-closed][hidden]");
+  if (closed) reveal(target);
+  if (fold) fold.open = true;
+  if (fold || closed) target.scrollIntoView({ block: fold ? "center" : "start" });
 }
 
 document.addEventListener("click", (event) => {
@@ -130,18 +131,75 @@ function trainWhenSeen(roots, folder) {
 const federations = document.querySelectorAll("[data-playground]");
 if (federations.length) trainWhenSeen(federations, new URL("playground/", document.currentScript.src));
 
-// A question is answered before its figure is seen: the cells tagged `answer` that follow
-// open with the choice, and what is told to who chose it stands below the answers.
-for (const box of document.querySelectorAll(".fl-predict")) {
-  const closed = [], told = box.querySelector(".fl-told");
-  let cell = box.closest("div.cell")?.nextElementSibling;
-  for (; cell?.matches(".tag_answer"); cell = cell.nextElementSibling) closed.push(cell);
-  for (const one of closed) one.hidden = true;
-  const lines = new Map([...box.querySelectorAll("label")].map((label) => [label.querySelector("input"), label.querySelector("small")]));
-  for (const line of lines.values()) line.remove();
-  box.addEventListener("change", ({ target }) => {
-    told.replaceChildren(...lines.get(target).cloneNode(true).childNodes);
+// A question is answered before what follows is read: the rest of its section opens with
+// the choice, and with a click on "I only want to read", which is remembered and holds
+// for every page, with `?reveal`, for printing, and for a search within the page.
+const READING = "fl-reading";
+const questions = [];
+
+function remember(reading) {
+  try {
+    if (reading) localStorage.setItem(READING, "1");
+    return localStorage.getItem(READING) !== null;
+  } catch {
+    return false; // a browser that keeps nothing
+  }
+}
+
+function ask(box, choose) {
+  const closed = [], hint = document.createElement("p"), button = document.createElement("button");
+  let next = (box.closest("div.cell") ?? box).nextElementSibling;
+  for (; next; next = next.nextElementSibling) closed.push(next);
+  const open = () => {
+    hint.remove();
     for (const one of closed) one.hidden = false;
     window.dispatchEvent(new Event("resize"));
+  };
+  for (const one of closed) {
+    one.hidden = "until-found";
+    one.dataset.closed = "";
+    one.addEventListener("beforematch", open);
+  }
+  Object.assign(button, { type: "button", textContent: "I only want to read" });
+  button.addEventListener("click", () => {
+    remember(true);
+    for (const { open: each } of questions) each();
   });
+  hint.className = "fl-hint";
+  hint.append("What follows opens with your answer. ", button);
+  box.append(hint);
+  box.addEventListener("change", (event) => {
+    choose(event.target);
+    open();
+  });
+  questions.push({ closed, open });
 }
+
+for (const box of document.querySelectorAll(".fl-predict")) {
+  const told = box.querySelector(".fl-told");
+  const lines = new Map([...box.querySelectorAll("label")].map((label) => [label.querySelector("input"), label.querySelector("small")]));
+  for (const line of lines.values()) line.remove();
+  ask(box, (chosen) => told.replaceChildren(...lines.get(chosen).cloneNode(true).childNodes));
+}
+
+// The same, where a question is plain text with a list of answers.
+for (const [i, title] of [...document.querySelectorAll(".admonition > .admonition-title")].entries()) {
+  const box = title.parentElement, answers = box.querySelectorAll(":scope > ol > li");
+  if (title.textContent !== "Predict first" || !answers.length) continue;
+  title.id ||= `fl-asked-${i}`;
+  box.setAttribute("role", "radiogroup");
+  box.setAttribute("aria-labelledby", title.id);
+  for (const answer of answers) {
+    const label = document.createElement("label"), input = document.createElement("input");
+    Object.assign(input, { type: "radio", name: title.id });
+    label.append(input, " ", ...[...answer.children].flatMap((p) => [...p.childNodes]));
+    answer.replaceChildren(label);
+  }
+  ask(box, () => {});
+}
+
+function reveal(target) {
+  for (const { closed, open } of questions) if (!target || closed.some((one) => one.contains(target))) open();
+}
+if (remember(false) || new URLSearchParams(location.search).has("reveal")) reveal();
+window.addEventListener("beforeprint", () => reveal());
