@@ -1,12 +1,16 @@
 """The playground away from its page: in chapters, and with a method of one's own."""
 
+import ast
+import json
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import fedlab_core as fl
+from fedlab_book.live import Goal
 from fedlab_browser.playground import export, own
 from fedlab_browser.playground import state as can
 from tests.playground.states import BySizeRoot, halved
@@ -19,24 +23,69 @@ FOLDER = "_static/playground"
 CHAPTERS = sorted(p.stem for p in Path("notebooks").glob("0*.ipynb"))
 PIECES = {
     "notebooks/01_averaging.html": (["alpha", "epochs"], [], 2),
-    "notebooks/02_is_size_the_right_weight.html": (["epochs", "disco.a"], ["weigh"], 2),
+    "notebooks/02_is_size_the_right_weight.html": (["disco.a", "epochs"], ["weigh"], 2),
 }
-_ROWS = "document.querySelector('[data-playground]').playground.run.rows"
+_PIECE = "document.querySelector('[data-playground]').playground"
+_ROWS = f"{_PIECE}.run.rows"
+
+
+def goals() -> list[tuple[str, int, Goal]]:
+    """The goals of every notebook's pieces: its name, which piece, and the goal."""
+    found = []
+    for path in sorted(Path("notebooks").glob("*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        code = [c.source for c in cells if c.cell_type == "code"]
+        calls = [node for s in code if "live(" in s for node in ast.walk(ast.parse(s))]
+        pieces = [n for n in calls if isinstance(n, ast.Call) and _named(n, "live")]
+        for i, piece in enumerate(pieces):
+            for goal in [k.value for k in piece.keywords if k.arg == "goal"]:
+                assert isinstance(goal, ast.Call)
+                given = {str(k.arg): ast.literal_eval(k.value) for k in goal.keywords}
+                says = ast.literal_eval(goal.args[0])
+                found.append((path.stem, i, Goal(says, **given)))
+    return found
+
+
+def _named(call: ast.Call, name: str) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == name
+
+
+GOALS = goals()
+# Choose a state, and play it as far as the goal looks.
+_REACH = """async ([which, address, than, rounds]) => {
+    const root = document.querySelectorAll("[data-playground]")[which];
+    const page = root.playground, later = () => new Promise((r) => setTimeout(r, 5));
+    const play = async (changed) => {
+        page.take(address);
+        Object.assign(page.state, changed);
+        await page.fresh();
+        const many = Math.min(rounds, page.most);
+        while (page.run.rows.length < many) {
+            const before = page.run.rows.length;
+            page.ask();
+            while (page.run.rows.length === before) await later();
+        }
+    };
+    if (than) await play(than);
+    await play({});
+    page.show();
+    return page.goals.textContent;
+}"""
 
 
 @pytest.mark.parametrize("place", PIECES)
 def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place):
     sliders, rows, pictures = PIECES[place]
     with opened(context, f"{address}/{place}") as visit:
-        page, root = visit.page, visit.page.locator("[data-playground]")
+        page, root = visit.page, visit.page.locator("[data-playground]").first
         expect(root.locator("svg[role=img]")).to_have_count(1)  # the picture
         assert not [url for url in visit.loaded if f"{FOLDER}/" in url]
         root.scroll_into_view_if_needed()
         play = root.get_by_role("button", name="Play", exact=True)
         play.wait_for(timeout=120_000)
-        shown = root.locator(".pg-sliders label:visible")
+        shown = root.locator("label.pg-slider:visible")
         assert shown.evaluate_all("all => all.map(e => e.dataset.of)") == sliders
-        fields = root.locator("fieldset")
+        fields = root.locator("fieldset:visible")
         assert fields.evaluate_all("all => all.map(e => e.dataset.of)") == rows
         assert root.locator("figure").count() == pictures
         address_before = page.url
@@ -52,12 +101,41 @@ def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place)
         assert visit.problems == []
 
 
+@pytest.mark.parametrize(
+    ("place", "which", "goal"), GOALS, ids=[f"{g[0]}-{g[1]}" for g in GOALS]
+)
+def test_a_goal_is_reached_by_its_solution_and_not_before(
+    browser: Browser, address, place, which, goal
+):
+    page = browser.new_page()
+    page.set_default_timeout(120_000)
+    page.goto(f"{address}/notebooks/{place}.html?reveal")
+    root = page.locator("[data-playground]").nth(which)
+    root.scroll_into_view_if_needed()
+    root.get_by_role("button", name="Play", exact=True).wait_for()
+    told = root.locator(".pg-goal")
+    expect(told).to_contain_text(f"To try: {goal.says}.")
+    options = json.loads(root.get_attribute("data-playground") or "{}")
+    assert goal.solution not in json.dumps(options)
+    rounds = 20 if goal.last or not goal.first else 1000
+    than = goal.options.get("than")
+    first = page.evaluate(_REACH, [which, options["state"], than, rounds])
+    assert first.startswith("To try: ") and "So far" in first
+    done = page.evaluate(_REACH, [which, goal.solution, than, rounds])
+    assert done.startswith("Done. ") and "Reached: " in done
+    page.close()
+
+
+def test_three_chapters_have_a_goal():
+    assert len({place for place, _, _ in GOALS}) >= 3
+
+
 @pytest.mark.parametrize("place", PIECES)
 def test_without_scripts_there_is_a_picture(browser: Browser, address, place):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/{place}")
-    picture = page.locator("[data-playground] svg[role=img]")
+    picture = page.locator("[data-playground] svg[role=img]").first
     expect(picture).to_be_visible()
     assert len(picture.get_attribute("aria-label") or "") > 40
     context.close()
@@ -67,7 +145,7 @@ def test_a_piece_that_cannot_train_leaves_its_picture(browser: Browser, address)
     page = browser.new_page()
     page.route("**/data/rules.json", lambda route: route.abort())
     page.goto(f"{address}/notebooks/01_averaging.html")
-    root = page.locator("[data-playground]")
+    root = page.locator("[data-playground]").first
     root.scroll_into_view_if_needed()
     expect(root.get_by_role("alert")).to_contain_text("had to stop", timeout=120_000)
     expect(root.locator("svg[role=img]")).to_be_visible()
