@@ -123,10 +123,9 @@ def widget(text: str) -> str:
 
 
 def story(text: str) -> str:
-    words = ("title", "look", "state", "beside", "compared", "measured")
-    return macros("page", "tools").story(
-        SimpleNamespace(**dict.fromkeys(words, text)), text
-    )
+    words = ("title", "look", "state", "beside", "compared", "measured", "what")
+    said = dict.fromkeys((*words, "rounds"), text)
+    return macros("page", "tools").story(SimpleNamespace(**said))
 
 
 def drawn(text: str) -> str:

@@ -76,7 +76,7 @@ _REACH = """async ([which, address, than, rounds]) => {
 @pytest.mark.parametrize("place", PIECES)
 def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place):
     sliders, rows, pictures = PIECES[place]
-    with opened(context, f"{address}/{place}") as visit:
+    with opened(context, f"{address}/{place}?reveal") as visit:
         page, root = visit.page, visit.page.locator("[data-playground]").first
         expect(root.locator("svg[role=img]")).to_have_count(1)  # the picture
         assert not [url for url in visit.loaded if f"{FOLDER}/" in url]

@@ -11,10 +11,12 @@ from tools.visit import PHONE, not_accessible, opened
 
 pytestmark = pytest.mark.browser
 
+# A call of `predict`, or a box with a list of answers.
+ASKED = re.compile(r'"predict\(\\n|Predict first((?!:::).|\n)*"1\. ')
 ASKING = sorted(
     path.stem
     for path in Path("notebooks").glob("*.ipynb")
-    if re.search(r'admonition} Predict first|"predict\(\\n', path.read_text())
+    if re.search(ASKED, path.read_text())
 )
 PAINTED = "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))"
 BOX = ".fl-predict, .admonition[role=radiogroup]"
