@@ -29,6 +29,9 @@ around, each client trains it, and the server averages what comes back. That is 
 <div data-playground="">
 <p>The playground runs once JavaScript does, and the page comes from a server:
 <code>make serve</code> is one.</p>
+<noscript><img src="../_static/playground.gif" width="686" height="514"
+alt="Ten clients train, each counted by its size; then all count the same, and the curve
+of the letters that are read ends higher."></noscript>
 </div>
 <h2 id="stories">Stories to play</h2>
 <p>Each sets everything above. Press <em>Play</em>, then follow its second link and

@@ -50,17 +50,12 @@ class Preset:
     @property
     def compared(self) -> str:
         """Choices of the other state that are not as in this one, in words."""
-        a, b = can.parsed(self.state), can.parsed(self.beside)
-        clients = int(b["clients"])
-        other = [n for n in can.CHOICES if a[n] != b[n]]
-        words = [can.CHOICES[n][str(b[n])] for n in other]
-        for n in (n for n in can.NUMBERS if a[n] != b[n] and can.matters(b, n)):
-            name = (
-                "α" if n == "alpha" else can.NUMBERS[n].name.partition(",")[0].lower()
-            )
-            many = f"{can.present(b) or clients} of {clients}" if n == "present" else ""
-            words.append(f"{name} {many or format(b[n], 'g')}")
-        return ", ".join(words)
+        return _apart(self.state, self.beside)
+
+    @property
+    def named(self) -> str:
+        """Choices of this state that are not as in the other one, in words."""
+        return _apart(self.beside, self.state)
 
     @property
     def measured(self) -> str:
@@ -72,6 +67,18 @@ class Preset:
         return f"mean of rounds {self.rounds - LAST + 1} to {self.rounds}: " + (
             ", ".join(each)
         )
+
+
+def _apart(other: str, state: str) -> str:
+    """Choices of a state that are not as in another one, in words."""
+    a, b = can.parsed(other), can.parsed(state)
+    clients = int(b["clients"])
+    words = [can.CHOICES[n][str(b[n])] for n in can.CHOICES if a[n] != b[n]]
+    for n in (n for n in can.NUMBERS if a[n] != b[n] and can.matters(b, n)):
+        name = "α" if n == "alpha" else can.NUMBERS[n].name.partition(",")[0].lower()
+        many = f"{can.present(b) or clients} of {clients}" if n == "present" else ""
+        words.append(f"{name} {many or format(b[n], 'g')}")
+    return ", ".join(words)
 
 
 _SAID: dict[What, str] = {

@@ -98,8 +98,9 @@ def placed(kind: str, clients: int, number: float, draw: int) -> World:
 
 
 @cache
-def _coalitions(split: Split, C: float) -> tuple[int, ...]:
-    counts = torch.from_numpy(divided(*split).counts).double()
+def _solved(held: tuple[tuple[int, ...], ...], C: float) -> tuple[int, ...]:
+    """Coalitions of clients that hold so many of each letter."""
+    counts = torch.tensor(held).double()
     share = counts / counts.sum(1, keepdim=True)
     apart = (share[:, None] - share[None]).abs().sum(2) / 2
     found = solve(apart, counts.sum(1), C, restarts=RESTARTS, seed=0)
@@ -108,4 +109,5 @@ def _coalitions(split: Split, C: float) -> tuple[int, ...]:
 
 def coalitions(split: Split, C: float) -> list[int]:
     """FedCollab's solver's coalitions, by the true distances of the clients' labels."""
-    return list(_coalitions(split, C))
+    held = tuple(tuple(map(int, row)) for row in divided(*split).counts)
+    return list(_solved(held, C))

@@ -124,7 +124,7 @@ def widget(text: str) -> str:
 
 def story(text: str) -> str:
     words = ("title", "look", "state", "beside", "compared", "measured", "what")
-    said = dict.fromkeys((*words, "rounds"), text)
+    said = dict.fromkeys((*words, "named", "rounds"), text)
     return macros("page", "tools").story(SimpleNamespace(**said))
 
 

@@ -51,7 +51,7 @@ def in_full_view(page: Page, *places: str) -> list[str]:
     return page.evaluate(
         """places => places.filter(place => {
             const box = document.querySelector(place).getBoundingClientRect();
-            return box.top < 0 || box.bottom > innerHeight || !box.height;
+            return box.top < -1 || box.bottom > innerHeight + 1 || !box.height;
         })""",
         list(places),
     )
@@ -395,9 +395,9 @@ def test_a_story_is_so_on_the_readers_screen(page, preset):
     assert now == can.parsed(preset.beside)
     for what, above in preset.promised.items():
         assert (means[0][what] > means[1][what]) == above, (what, means)
-    expect(story).to_contain_text(
-        f"Rounds {preset.rounds - 4} to {preset.rounds}, mean"
-    )
+    said = f"Rounds {preset.rounds - 4} to {preset.rounds}, mean: {preset.named} "
+    expect(story).to_contain_text(said)
+    expect(page.locator(".pg-goal")).to_be_hidden()  # that is of other clients
     expect(story.get_by_role("link")).to_contain_text(f"Back to: {preset.title}")
 
 
@@ -496,3 +496,18 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
     said = page.locator(".pg-story")
     expect(said).to_contain_text("Not known, and left as usual: alpha=0.07, foo=bar.")
     expect(row_of(page, "rule").get_by_label("FedProx")).to_be_checked()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_pictures_cover_nothing_that_stands_below(page, width):
+    page.set_viewport_size({"width": width, "height": 720})
+    press(page, "One round")
+    rounds_played(page, 1)
+    page.locator(".pg-code").evaluate("e => e.scrollIntoView({block: 'end'})")
+    apart = page.evaluate(
+        """() => {
+            const box = (place) => document.querySelector(place).getBoundingClientRect();
+            return box(".pg-below").top - box(".pg-stage").bottom;
+        }"""
+    )
+    assert apart >= 0

@@ -40,7 +40,7 @@ export function strip(svg, { counts, wrong, homes, grouped, last }) {
   const weights = counts.map((_, k) => last?.clients[k].weight);
   const shares = sizes.map((size, k) => size / total(sizes.filter((_, j) => homes[j] === homes[k])));
   const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
-  for (const [y, says] of [[40, "letters"], [102, "weight"], [117, "— by size"], [136, "reads, %"], [152, "client"]]) parts.push(text(0, y, says, "start"));
+  for (const [y, says] of [[40, "letters"], [102, "weight"], [117, "— by size"], [136, "own, %"], [152, "client"]]) parts.push(text(0, y, says, "start"));
   counts.forEach((count, k) => {
     const x = left + k * wide + 3, w = wide - 6, middle = x + w / 2;
     let y = 68;
@@ -126,6 +126,7 @@ export function curve(svg, { runs, lines, most, parts: share, label }) {
   for (const { at, now, colour, dashed, mean } of runs.filter((r) => r.at.length)) {
     const end = at.at(-1);
     parts.push(make("path", { d: path(at), stroke: colour, class: dashed ? "pooled" : now ? "run now" : "run" }));
+    if (dashed) parts.push(text(x(end[0]) - 4, y(end[1]) - 6, "all in one place", "end"));
     if (!dashed) parts.push(make("circle", { cx: x(end[0]), cy: y(end[1]), r: now ? 4.5 : 3, fill: colour }));
     if (mean) parts.push(make("path", { d: path([[mean[0], mean[2]], [mean[1], mean[2]]]), stroke: colour, class: "mean-of" }));
   }

@@ -14,6 +14,7 @@ const MEASURES = {
   agreement: "agreement of the updates", walked: "length of an update", weight: "the largest weight", sum: "the weights’ sum, γ",
   letters: "each letter, by rounds", // a picture of its own
 };
+const PLAIN = ["accuracy", "own", "left"]; // the choice in a chapter
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
 const SPEEDS = { watch: 660, fast: 0 };
 const STOPS = [20, 40, 60]; // rounds at which Play pauses
@@ -214,7 +215,9 @@ class Playground {
 
   stopAt(round) {
     this.until = round;
-    if (this.stopsAt) this.stopsAt.value = round;
+    const { stopsAt } = this;
+    if (stopsAt && ![...stopsAt.options].some((o) => +o.value === round)) stopsAt.prepend(make("option", { value: round }, `to round ${round}`));
+    if (stopsAt) stopsAt.value = round;
   }
 
   again() {
@@ -229,7 +232,7 @@ class Playground {
       if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       const title = link.dataset.title ?? link.closest("li").dataset.title;
-      if (title !== this.told_) this.reach = 0; // within a story lengths compare
+      if (title !== this.told_) Object.assign(this, { reach: 0, runs: [], run: { number: this.run.number, rows: [] } }); // a story's own curves, and lengths that compare
       this.told_ = title;
       history.pushState(null, "", link.href);
       this.arrive();
@@ -355,7 +358,7 @@ class Playground {
     const [top, pair] = [true, false].map((first) => shown.filter((figure) => (figure.dataset.of === "clients") === first));
     this.stage = make("div", { class: "pg-stage" }, ...top, make("div", { class: "pg-bar" }, ...bar), make("div", { class: "pg-pictures" }, ...pair), this.seen, this.learnt);
     this.list = make("ul", { class: "pg-runs" });
-    this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls, this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : []))));
+    this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls), this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : [])));
     new ResizeObserver(() => this.held && this.show()).observe(this.root);
   }
 
@@ -398,7 +401,7 @@ class Playground {
 
   measures() {
     this.measured = make("select", { "aria-label": "Curve of", onchange: ({ target }) => { this.measure = target.value; this.show(); } },
-      ...entries(MEASURES).map(([id, says]) => make("option", { value: id, selected: this.measure === id }, says)));
+      ...entries(MEASURES).filter(([id]) => this.full || [...PLAIN, this.measure].includes(id)).map(([id, says]) => make("option", { value: id, selected: this.measure === id }, says)));
     return make("div", { class: "pg-head" }, this.measured, this.onePlaced);
   }
 
@@ -435,7 +438,8 @@ class Playground {
       row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
     const last = this.run.rows.at(-1);
-    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", make("b", {}, last ? this.told_as(valueOf(last, this.measure)) : "–"));
+    const own = this.measure === "own";
+    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", make("b", {}, last ? percent(own ? last.own : last.accuracy) : "–"), own ? " own read" : " read");
     if (this.command) {
       const state_ = this.address ? ` "${this.address}"` : "";
       this.command.textContent = `python -m fedlab_core play${state_}${last ? ` --rounds ${last.round}` : ""}`;
@@ -444,8 +448,8 @@ class Playground {
     if (this.alone) this.showStory();
     this.showPictures(last);
     this.showCurve();
-    this.showSeen(last);
     this.showGoal();
+    this.showSeen(last);
   }
 
   told_as(v) { return SHARES.has(this.measure) ? percent(v) : v.toFixed(2); }
@@ -460,7 +464,8 @@ class Playground {
     const [first, beside] = story.links, here = first.search.slice(1) === this.address, other = here ? beside : first;
     const link = make("a", { href: other.href, "data-title": story.li.dataset.title }, here ? beside.textContent : `Back to: ${first.textContent}`);
     const found = story.links.map((a) => [...this.runs, this.run].find((r) => r.address === a.search.slice(1))).map((run) => run && this.checked(run));
-    const means = found.flatMap((mean, i) => (mean ? [`${i ? "beside" : "here"} ${this.told_as(mean[2])}`] : []));
+    const names = [li?.dataset.here, li?.dataset.beside];
+    const means = found.flatMap((mean, i) => (mean ? [`${names[i]} ${this.told_as(mean[2])}`] : []));
     const says = means.length ? ` Rounds ${+li.dataset.rounds - CHECKED + 1} to ${li.dataset.rounds}, mean: ${means.join(", ")}.` : "";
     this.story.replaceChildren(make("b", {}, first.textContent), ` ${li.querySelector("span").textContent}${says} `, link);
   }
@@ -477,6 +482,7 @@ class Playground {
     if (name === "present") return `${Math.max(1, Math.round(value * clients))} of ${clients}`;
     if (name === "alpha") return `${value < 0.2 ? "strong" : value < 2 ? "some" : value < 50 ? "little" : "hardly any"}, α ${value}`;
     if (name === "chosen.who") return Array.from({ length: clients }, (_, k) => k).filter((k) => (value >> k) & 1).map((k) => k + 1).join(" ") || "none";
+    if (name === "draw") return String(value + 1);
     if (name === "last.share") return `${Math.round(100 * value)} %`;
     return String(value);
   }
@@ -510,12 +516,16 @@ class Playground {
     const { walked, left, unrelated, servers } = last.plane;
     if (this.state.groups === "nobody") return `An update is ${walked.toFixed(2)} long on average, and nobody is averaged.`;
     if (unrelated > 0.995) return "Each server model moved as far as the one client that it is made of.";
-    const whose = servers.length > 1 ? "Coalitions’ averages" : "The average", how = left > 1.5 * unrelated ? "they largely agree" : left > 1.15 * unrelated ? "they agree a little" : "they mostly cancel";
+    const whose = servers.length > 1 ? "Coalitions’ averages" : "The average", how = left > 1.5 * unrelated ? "they largely agree" : left > 1.15 * unrelated ? "they agree a little" : left > 0.87 * unrelated ? "about as if they had nothing in common" : "they pull against one another";
     return `${whose} moved ${Math.round(100 * left)} % as far as the clients did; updates that have nothing in common would leave ${Math.round(100 * unrelated)} %: ${how}.`;
   }
 
   // One line of what is seen now.
   showSeen(last) {
+    if (!last && this.run.band?.length === this.task.numbers.seed.stops.length) {
+      this.seen.textContent = "The band is where five seeds run; their mean stands below. Press Play for one of them.";
+      return;
+    }
     if (!last) {
       this.seen.textContent = "Press Play: every client trains the model it is sent, and the server averages what comes back.";
       return;
@@ -526,7 +536,8 @@ class Playground {
     }
     const before = this.runs.findLast((r) => r.rows.length >= last.round), apart = before && last.accuracy - before.rows[last.round - 1].accuracy;
     const beside = before ? `; the run before, at this round: ${Math.abs(apart) < 0.0005 ? "the same" : `${Math.abs(100 * apart).toFixed(1)} points ${apart > 0 ? "less" : "more"}`}` : "";
-    this.seen.textContent = `${percent(last.accuracy)} of all letters are read${beside}. ${this.met(last)}`;
+    const done = this.reached?.run === this.run ? "The goal is reached. " : "";
+    this.seen.textContent = `${done}${percent(last.accuracy)} of all letters are read${beside}. ${this.met(last)}`;
   }
 
   // What to try, and whether it is done. A goal with `than` is about the difference to a
@@ -534,6 +545,7 @@ class Playground {
   showGoal() {
     const { goal } = this;
     if (!goal) return;
+    this.goals.hidden = !!(this.alone && this.tale);
     const measure = goal.measure ?? "accuracy", sign = "above" in goal ? 1 : -1, line = sign * (goal.above ?? goal.below);
     const runs = [...this.runs, this.run], at = (run, row) => (run.state.pace === "steps" ? row.round * run.state.steps : row.round);
     const found = runs.filter((run) => entries(goal.keep ?? {}).every(([n, v]) => run.state[n] === v)).flatMap((run) => {
