@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.site.checks import Findings, every_check
+from tests.site.playing import PLACE
 from tools import paths
 from tools.browser import chromium, find_chromium, pages, served
 from tools.publish import NOT_FOUND
-from tools.visit import DESK
+from tools.visit import DESK, Visit, opened
 
 PATIENCE_MS = 120_000  # for what takes a moment: a machine may have much else to do
 expect.set_options(timeout=PATIENCE_MS)
@@ -77,3 +78,18 @@ def findings(
 ) -> Callable[[str], Findings]:
     """The findings of every check on a page, from a single visit."""
     return cache(lambda name: every_check(context, address, site, name))
+
+
+@pytest.fixture
+def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
+    """The playground's page, as it opens."""
+    with opened(context, f"{address}/{PLACE}") as visit:
+        visit.page.set_default_timeout(120_000)
+        visit.page.locator(".pg-play").wait_for()
+        yield visit
+        assert visit.problems == []
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    return visit.page
