@@ -75,7 +75,8 @@ def _apart(other: str, state: str) -> str:
     clients = int(b["clients"])
     words = [can.CHOICES[n][str(b[n])] for n in can.CHOICES if a[n] != b[n]]
     for n in (n for n in can.NUMBERS if a[n] != b[n] and can.matters(b, n)):
-        name = "α" if n == "alpha" else can.NUMBERS[n].name.partition(",")[0].lower()
+        full, _, symbol = can.NUMBERS[n].name.partition(", ")
+        name = "α" if n == "alpha" else symbol or full.lower()
         many = f"{can.present(b) or clients} of {clients}" if n == "present" else ""
         words.append(f"{name} {many or format(b[n], 'g')}")
     return ", ".join(words)
