@@ -28,7 +28,8 @@ book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick
+.PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick \
+	printed
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -54,12 +55,14 @@ test: style ## check everything: style, types, core, ledger, notebooks, site
 lane: $(READY) ## every test of one LANE: core, ledger or book
 	@test -n "$($(LANE)_TESTS)" || { \
 		echo "error: LANE=$(LANE): core, ledger or book" >&2; exit 2; }
-	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory book; fi
+	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory printed book; fi
 	@echo "== Tests: $(LANE)"
 	@$(PYTEST) $($(LANE)_TESTS)
-	@if [ $(LANE) = book ]; then echo "== Printed values of notebooks"; \
-		FEDLAB_PROGRESS=0 $(ONE) $(BIN)/python -m pytest -q --nbval-lax \
-		$$(grep -l nbval-check-output notebooks/*.ipynb); fi
+
+printed: $(READY)
+	@echo "== Printed values of notebooks"
+	@FEDLAB_PROGRESS=0 $(ONE) $(BIN)/python -m pytest -q --nbval-lax \
+		$$(grep -l nbval-check-output notebooks/*.ipynb)
 
 style: $(READY) ## layout, types and spelling
 	@echo "== Style"
