@@ -32,19 +32,23 @@ def holdings(
     """
     height = height or min(90 + 26 * len(counts), 620)
     fig, ax = canvas(height=height)
-    _held(ax, counts, classes, (height - 90) / len(counts))
+    class_bars(ax, counts, classes, (height - 90) / len(counts))
     ax.set(xlabel="samples held, by class", title=title)
     return fig
 
 
-def _held(
+def class_bars(
     ax: Axes,
     counts: np.ndarray,
     classes: Sequence[str],
     row: float,
     beside: np.ndarray | int = 0,
+    first: int = 0,
 ) -> None:
-    """The bars of `holdings` in rows of that many pixels, with room for more beside."""
+    """Draw the bars of `holdings` in rows of so many pixels, with room for more beside.
+
+    `first` is the number of the first client.
+    """
     clients, longest = len(counts), (counts.sum(1) + beside).max()
     left = np.zeros(clients)
     for c, name in enumerate(classes):
@@ -57,7 +61,8 @@ def _held(
                 ax.text(at, int(k), name, ha="center", fontweight="bold", **style)
         left += counts[:, c]
     step = max(1, -(-clients // 20))
-    ax.set_yticks(range(0, clients, step), [str(k) for k in range(0, clients, step)])
+    at = range(0, clients, step)
+    ax.set_yticks(at, [str(k + first) for k in at])
     ax.set(ylabel="client", xlim=(0, 1.05 * longest), ylim=(clients - 0.5, -0.5))
 
 
@@ -104,7 +109,7 @@ def scenario_plot(
     axes[0, 0].set_title(title)
     if shares:
         own = s.counts / s.counts.sum(1, keepdims=True).clip(min=1)
-        _held(axes[0, 1], 100 * own, _names(s), row)
+        class_bars(axes[0, 1], 100 * own, _names(s), row)
         axes[0, 1].set(title="the same, in %", ylabel="", xlim=(0, 100))
     rest = axes[0, len(first) :]
     for ax in rest:
@@ -133,7 +138,7 @@ def _names(s: Scenario) -> Sequence[str]:
 
 def _with_tests(ax: Axes, s: Scenario, row: float) -> None:
     tests = np.zeros(len(s), dtype=int) if s.test is None else s.test.sizes
-    _held(ax, s.counts, _names(s), row, beside=tests)
+    class_bars(ax, s.counts, _names(s), row, beside=tests)
     held = s.train.sizes.astype(float)
     hatched = {"facecolor": "none", "edgecolor": INK, "hatch": "////", "linewidth": 0.8}
     ax.add_collection(_bars(held, tests, **hatched))

@@ -1,0 +1,129 @@
+"""Panels that have a row, or a bar, for each of what they compare."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fedlab_book.bench import pm, side
+from fedlab_book.draw import class_bars
+from fedlab_book.figures import INK, PALETTE
+from fedlab_book.findings import Row, told
+from fedlab_book.panels.panel import ROW, Colours, Panel, looks_of, worded
+from fedlab_core.errors import require
+from fedlab_core.metrics import mean_interval
+
+
+def gains(rows: Sequence[Row], unit: str = "points", title: str = "") -> Panel:
+    """Paired differences as dots in their intervals, and the paper's as triangles.
+
+    A dot is hollow where its interval has zero in it.
+    """
+    require(len(rows) > 0, "a gain needs a row")
+
+    def draw(ax: Axes) -> None:
+        for i, row in enumerate(rows):
+            mean, half = mean_interval(np.asarray(row.values, float))
+            colour = PALETTE["blue"] if side(row.values) else PALETTE["rose"]
+            fill = colour if side(row.values) else "none"
+            reach = half if np.isfinite(half) else 0.0
+            style = {"color": colour, "mfc": fill, "marker": "o", "capsize": 3}
+            ax.errorbar(mean, i, xerr=reach, **style)
+            ax.plot(row.printed, [i] * len(row.printed), "^", color=PALETTE["orange"])
+        ax.axvline(0, color=INK, linestyle=":", linewidth=1.5)
+        ax.set_yticks(range(len(rows)), [row.name for row in rows])
+        ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=unit, title=title)
+        ax.grid(axis="x")
+
+    facts = {row.name: row for row in rows}
+    require(len(facts) == len(rows), "two rows have one name")
+    papers = [f"{r.name} {', '.join(f'{v:+g}' for v in r.printed)}" for r in rows]
+    theirs = "; ".join(p for p, r in zip(papers, rows, strict=True) if r.printed)
+    said = f"{worded(title, unit)}, with 95 percent intervals: {told(facts)}."
+    said += f" The paper's: {theirs}." if theirs else ""
+    return Panel(draw, said, high=70 + ROW * len(rows))
+
+
+def beside(
+    pairs: Sequence[tuple[str, float | None, np.ndarray]], unit: str, title: str = ""
+) -> Panel:
+    """The paper's number as a diamond, ours as a dot in its interval, a row each."""
+    require(len(pairs) > 0, "nothing to set beside")
+    theirs, ours = PALETTE["orange"], PALETTE["blue"]
+
+    def draw(ax: Axes) -> None:
+        for i, (_, paper, values) in enumerate(pairs):
+            if paper is not None:
+                ax.plot(paper, i - 0.16, "D", color=theirs)
+            if len(values):
+                mean, half = mean_interval(np.asarray(values, float))
+                reach = half if np.isfinite(half) else 0.0
+                ax.errorbar(mean, i + 0.16, xerr=reach, fmt="o", color=ours, capsize=3)
+        ax.set_yticks(range(len(pairs)), [name for name, *_ in pairs])
+        ax.set(ylim=(len(pairs) - 0.5, -0.5), xlabel=unit, title=title)
+        ax.grid(axis="both")
+
+    each = "; ".join(
+        f"{name}: paper {'none' if paper is None else f'{paper:g}'}, ours "
+        f"{pm(values, sign='') if len(values) else 'not run'}"
+        for name, paper, values in pairs
+    )
+    names = {
+        "paper": {"color": theirs, "marker": "D", "linestyle": ""},
+        "ours": {"color": ours, "marker": "o", "linestyle": "-"},
+    }
+    said = f"{worded(title, unit)}. {each}."
+    return Panel(draw, said, high=70 + ROW * len(pairs), names=names)
+
+
+def bars(
+    values: Mapping[str, Sequence[float] | np.ndarray],
+    labels: Sequence[str],
+    *,
+    label: str,
+    along: str = "client",
+    title: str = "",
+    colours: Colours | None = None,
+) -> Panel:
+    """Weights, shares or scores as bars: a group of bars a client, one a name."""
+    looks = looks_of(values, colours)
+    wrong = [n for n, v in values.items() if len(v) != len(labels)]
+    require(not wrong, f"{wrong[:1]}: one bar for each of {len(labels)} labels")
+    wide = 0.8 / max(1, len(values))
+
+    def draw(ax: Axes) -> None:
+        at = np.arange(len(labels))
+        for i, (name, heights) in enumerate(values.items()):
+            x = at + wide * (i - (len(values) - 1) / 2)
+            color, hatch = looks[name]["color"], "//" if i % 2 else ""
+            ax.bar(x, heights, 0.9 * wide, color=color, hatch=hatch, edgecolor=INK)
+            for k in np.flatnonzero(np.asarray(heights) == 0):
+                ax.text(x[k], 0, "0", ha="center", va="bottom", fontweight="bold")
+        ax.set_xticks(at, labels)
+        ax.set(title=title, xlabel=along, ylabel=label)
+        ax.grid(axis="y")
+
+    each = "; ".join(
+        f"{name}: {', '.join(f'{v:.2g}' for v in heights)}"
+        for name, heights in values.items()
+    )
+    said = f"{worded(title, label)} of {along} {', '.join(labels)}. {each}."
+    names = {n: {"color": s["color"], "linewidth": 8} for n, s in looks.items()}
+    return Panel(draw, said, names=names)
+
+
+def held(counts: np.ndarray, classes: Sequence[str], title: str = "") -> Panel:
+    """Who holds what: a bar a client, a coloured part a class."""
+    row = max(14, min(26, 480 / len(counts)))
+
+    def draw(ax: Axes) -> None:
+        class_bars(ax, counts, classes, row, first=1)
+        ax.set(xlabel="samples held, by class", title=title)
+
+    each = "; ".join(
+        f"client {k + 1} {', '.join(f'{n} {c}' for n, c in pairs) or 'none'}"
+        for k, own in enumerate(counts)
+        for pairs in [[(n, c) for c, n in zip(classes, own, strict=True) if n]]
+    )
+    said = f"{worded(title, 'samples held')}, by class. {each}."
+    return Panel(draw, said, high=90 + row * len(counts))
