@@ -93,4 +93,5 @@ def unmarked(style: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def worded(title: str, label: str) -> str:
+    """Beginning of a panel's words."""
     return f"{title}: {label}" if title else label[:1].upper() + label[1:]

@@ -113,7 +113,7 @@ def bars(
 
 
 def held(counts: np.ndarray, classes: Sequence[str], title: str = "") -> Panel:
-    """Who holds what: a bar a client, a coloured part a class."""
+    """Bars of who holds what: one a client, a coloured part a class."""
     row = max(14, min(26, 480 / len(counts)))
 
     def draw(ax: Axes) -> None:

@@ -19,7 +19,9 @@ EACH = {
     "course": panels.course(TWO, label="accuracy", levels={"guessing": 1.0}),
     "sweep": panels.sweep(TWO, ["1", "2"], label="accuracy", along="epochs"),
     "gains": panels.gains(ROWS),
-    "beside": panels.beside([("FedAvg", 5.0, np.array([1.0, 2])), ("x", 1, [])], "%"),
+    "beside": panels.beside(
+        [("FedAvg", 5.0, np.array([1.0, 2])), ("x", 1.0, np.array([]))], "%"
+    ),
     "strip": panels.strip(np.eye(3), ["A", "B", "C"], dots=np.eye(3)[::-1]),
     "bars": panels.bars({"size": [1, 2]}, ["1", "2"], label="weight"),
     "held": panels.held(np.array([[3, 0], [0, 0]]), ["A", "B"]),
@@ -66,7 +68,9 @@ def test_a_panel_has_its_numbers_in_words_and_fits_a_phone(name: str) -> None:
 def test_a_course_is_the_mean_over_seeds_in_the_colour_of_its_method() -> None:
     ax = axes_of(EACH["course"])
     first, second, *_ = ax.get_lines()
-    assert list(first.get_ydata()) == [2, 3] and list(second.get_ydata()) == [6, 7]
+    assert np.asarray(first.get_ydata()).tolist() == [2, 3] and np.asarray(
+        second.get_ydata()
+    ).tolist() == [6, 7]
     assert first.get_color() == LOOKS["FedAvg"].color != second.get_color()
     assert [t.get_text() for t in ax.texts] == ["guessing"]
 
@@ -88,7 +92,7 @@ def test_the_papers_stars_stand_at_their_settings() -> None:
     paper = {"FedAvg": {1: 9.0}}
     drawn = panels.sweep(TWO, ["1", "2"], label="y", along="x", paper=paper)
     stars = [s for s in axes_of(drawn).get_lines() if s.get_marker() == "*"]
-    assert [list(s.get_ydata()) for s in stars] == [[9.0], []]
+    assert [np.asarray(s.get_ydata()).tolist() for s in stars] == [[9.0], []]
     assert "the paper: 9 at 2" in drawn.said and "the paper's" in (drawn.names or {})
 
 
