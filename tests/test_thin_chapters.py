@@ -13,7 +13,7 @@ from tools import paths
 from tools.execute import copy_of
 
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-MAX_ALGORITHM = 25
+MAX_ALGORITHM = 20
 
 thin = pytest.mark.parametrize("name", THIN)
 
@@ -47,7 +47,8 @@ def on_view(name: str) -> list[nbformat.NotebookNode]:
 def test_the_recipe_promises_what_is_counted() -> None:
     """Its table is what these tests and those of the built page hold a chapter to."""
     assert MOST == {
-        "words on view": 3000,
+        "words on view": 2500,
+        "findings": 3,
         "figures": 8,
         "lines of a visible cell": 15,
         "hidden lines of code": 150,
@@ -86,6 +87,44 @@ def test_the_algorithm_is_whole_and_short(name: str) -> None:
     assert sum(bool(x.strip()) for c in whole for x in c.source.splitlines()) <= (
         MAX_ALGORITHM
     )
+
+
+def shown(executed: Path) -> list[tuple[str, str]]:
+    """Every cell's text and what it shows, as HTML, in the order of the page."""
+    cells = nbformat.read(executed, as_version=4).cells
+    outputs = [[o.get("data", {}) for o in c.get("outputs", [])] for c in cells]
+    html = ["".join(d.get("text/html", "") for d in datas) for datas in outputs]
+    return [(c.source, said) for c, said in zip(cells, html, strict=True)]
+
+
+@thin
+def test_findings_are_few(name: str, executed: Path) -> None:
+    tables = sum(html.count('class="fl-finding"') for _, html in shown(executed))
+    assert 0 < tables <= MOST["findings"]
+
+
+@thin
+def test_a_federation_trains_on_the_first_screen(name: str, executed: Path) -> None:
+    """Before the first section begins."""
+    cells = shown(executed)
+    first = next(
+        i for i, (text, _) in enumerate(cells) if re.search(r"^## ", text, re.M)
+    )
+    assert any("data-playground" in html for _, html in cells[: first + 1])
+
+
+@thin
+def test_three_exercises_are_a_knob_a_pencil_and_a_piece_to_build(
+    name: str, executed: Path
+) -> None:
+    """The knob's piece says when it is done; what is built is checked."""
+    cells = shown(executed)
+    text = "\n".join(text for text, _ in cells)
+    asked = re.findall(r"\*\*Exercise \d\.(\d)\*\* \(([a-z ]+),", text)
+    assert [number for number, _ in asked] == ["1", "2", "3"]
+    assert {"turn a knob", "pencil"} < {kind for _, kind in asked}
+    assert any("&#34;goal&#34;" in html for _, html in cells)
+    assert any("exercise" in tags(c) for c in code(name))
 
 
 def private(text: str) -> list[str]:

@@ -34,8 +34,6 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
     "3.2": disco_bound.two_constants,
     "3.3": disco_bound.drift_needed,
     "3.4": disco_bound.hide,
-    "4.1": fedlaw.where_it_hurts,
-    "4.2": fedlaw.slopes,
     "4.3": fedlaw.best_factor,
     "5.1": rfedavg.linear_mmd,
     "5.2": rfedavg.targets,

@@ -32,17 +32,6 @@ def hide(vectors, rng):
     return sent
 
 
-def where_it_hurts(seeds):
-    """As if shrinking cost 3 points, give or take a half."""
-    at = np.array(seeds)
-    return 57.0 + at % 2, 60.5 + (at % 4) / 3
-
-
-def slopes(models, grad, gamma, shares):
-    mean = shares @ models
-    return gamma * grad @ mean, gamma * shares * ((models - mean) @ grad)
-
-
 def best_factor(loss, runs=28):
     """Golden section, on the logarithm."""
     low, high, part = np.log(0.25), np.log(4), (5**0.5 - 1) / 2
@@ -132,8 +121,6 @@ RIGHT = {
     "3.2": two_constants,
     "3.3": drift_needed,
     "3.4": hide,
-    "4.1": where_it_hurts,
-    "4.2": slopes,
     "4.3": best_factor,
     "6.1": new_rows,
     "6.2": needed,
@@ -167,36 +154,6 @@ WRONG = [
         lambda vectors, rng: hide(vectors, np.random.default_rng(0)),
         "draw the masks from rng",
     ),
-    ("4.1", lambda seeds: where_it_hurts(seeds)[::-1], "there it helps"),
-    (
-        "4.1",
-        lambda seeds: ([60.0] * 8, 60.0 + np.array(seeds) % 2 - 0.5),
-        "we cannot tell",
-    ),
-    ("4.1", lambda seeds: 57.0, "two things are asked for"),
-    ("4.1", lambda seeds: (57.0, 60.0), "an accuracy for each of 8 seeds"),
-    ("4.2", two(slopes, lambda a, b, m, g, f, s: (a / f, b)), "along a, not gamma"),
-    (
-        "4.2",
-        two(slopes, lambda a, b, m, g, f, s: (f * a, b)),
-        "gamma times the average",
-    ),
-    (
-        "4.2",
-        two(slopes, lambda a, b, m, g, f, s: (a, f * s * (m @ g))),
-        "the shares sum to one",
-    ),
-    (
-        "4.2",
-        two(slopes, lambda a, b, m, g, f, s: (a, b / s)),
-        "the slope of a softmax has the share itself",
-    ),
-    (
-        "4.2",
-        two(slopes, lambda a, b, m, g, f, s: (a, b / f)),
-        "gamma times the average",
-    ),
-    ("4.2", lambda *given: slopes(*given)[1], "two things are asked for"),
     ("4.3", lambda loss: best_factor(loss, 60), "runs; a server has 30"),
     ("4.3", best_of_even_grid, "an even grid is too coarse"),
     ("4.3", best_of_grid, "not close enough"),

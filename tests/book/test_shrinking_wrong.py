@@ -1,12 +1,12 @@
-"""Chapter 4's wrong clinics, and the paper's claims beside its runs, by hand."""
+"""Chapter 4's wrong clinics, by hand."""
 
 import numpy as np
 import pytest
 
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import beside, wrong
+from fedlab_book.chapters.shrinking import wrong
+from fedlab_book.chapters.shrinking.found import ELEVENTH
 from tests.figure_cases import SEEDS, drawn, made
-from tests.shrinking_cases import ELEVENTH, LEARNED, PRINTED, ended
 
 WHO = [np.array([False, False, True])] * SEEDS
 
@@ -32,18 +32,17 @@ def half(
 
 @pytest.mark.slow
 def test_shares_have_to_rescue_and_the_others_to_stay_behind():
-    paper = PRINTED["wrong", "alike"]
-    clean = ended({}, {})
-    said = wrong.rescued(half(10.0), paper, clean)
+    clean = made({("alike", "FedAvg"): {"accuracy": [0.1, 0.5, 0.5]}})
+    said = wrong.rescued(half(10.0), clean)
     by_name = {row.name: row for row in said["rows"]}
-    assert said["holds"] and by_name["FedLAW minus FedDF"].printed == [-0.5]
+    assert said["holds"] and by_name["FedLAW minus FedDF"].values == pytest.approx(10)
     assert by_name[f"FedLAW minus {ELEVENTH}"].values == pytest.approx(7)
     assert said["rows"][-1].values == pytest.approx(-2)
-    assert "40.1 %; with right labels, as long, 50.1 %. In the paper" in said["note"]
+    assert "40.1 %; with right labels, as long, 50.1 %." in said["note"]
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
     rivals += (half(10.0, eleventh=10.0),)
     for planted in (half(0.0), *rivals):
-        assert not wrong.rescued(planted, paper, clean)["holds"]
+        assert not wrong.rescued(planted, clean)["holds"]
 
 
 def searched(
@@ -105,23 +104,3 @@ def test_half_of_ten_are_wrong_and_the_others_run_alone():
     assert len(crowd(7)) == 10 and len(alone(7)) == 5 and who(7).sum() == 5
     right = [len(crowd(7).client(k)) for k in range(10) if not who(7)[k]]
     assert [len(alone(7).client(k)) for k in range(5)] == right
-
-
-def test_claims_stand_beside_the_papers():
-    found = ended({"γ = 0.93": 1, "FedLAW": 1}, {"γ = 0.93": -2})
-    brief = ended({LEARNED: 2.0}, {}, last=0.95)
-    table = beside.claims(found, brief, PRINTED)
-    printed = ["+4.0", "+1.5, -2.0", "+5.0", "it does (Figure 9)", "+4.0", "+2.5"]
-    printed += ["+3.0", "+3.8"]
-    printed += ["it does (Figure 2)", "-5.3", "it does (Figure 3)"]
-    printed += ["it is (Figure 10)", "it does (Figure 9)", "it does (Figure 2)"]
-    assert table["paper"].tolist() == printed
-    same, mixed = "same direction", "same direction (theirs: 1 of 2)"
-    none = "undecided"
-    words = [same, mixed, none, none, same, none, none, same, same, same]
-    words += ["opposite (another setting)", same, none, same]
-    assert table["can we tell?"].tolist() == words
-    risen = beside.claims(ended({}, {}, last=1.3), brief, PRINTED)
-    assert "same direction (another setting)" in risen["can we tell?"].tolist()
-    ends = ["-10.0 ± 0.0", "-30.0 ± 0.0", "-2.5 ± 0.0", "+0.0 ± 0.0", "+5.0 ± 0.0"]
-    assert table["here"].tolist()[-5:] == ends

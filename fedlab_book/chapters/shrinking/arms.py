@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import cast
@@ -12,9 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_book.bench import Comparison, Place
-from fedlab_book.chapters.shrinking.gains import HALF, ONCE
 from fedlab_core.errors import require
-from fedlab_core.methods.fedavgm import fedavgm
 from fedlab_core.metrics import logits
 from fedlab_core.models import made_by
 from fedlab_core.rounds import Gathered, Method, ServerState
@@ -40,20 +38,6 @@ def sending(method: Method, change: Callable[[Tree, int, int], Tree]) -> Method:
         return replace(state, model={**state.model, **new})
 
     return replace(method, server=replace(averaging, step=step))
-
-
-def by_round(method: Method, factor: Callable[[int], float]) -> Method:
-    """The same method, its new model multiplied by `factor(t)` in round t, from 1."""
-    return sending(method, lambda w, seed, t: scale(w, factor(t)))
-
-
-def controls(method: Method) -> dict[str, Method]:
-    """Two other server steps: half of the way to the average; one halving, in round 5.
-
-    `method` is FedAvg.
-    """
-    half = fedavgm(method.training, lr=0.5, beta=0.0)
-    return {HALF: half, ONCE: by_round(method, lambda t: 0.5 if t == 5 else 1.0)}
 
 
 class Amplified(nn.Linear):
@@ -109,27 +93,6 @@ def course(found: Comparison, arm: str, where: str, what: str = "sure") -> Cours
         history.seed: {row["round"]: row[what] for row in history.rows}
         for history in found.of(arm, where)
     }
-
-
-class Steps:
-    """Step sizes, round by round: each times so much, as a `schedule`."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        self.values = list(values)
-
-    def __call__(self, time: Tensor) -> Tensor:
-        at = time.floor().long().clamp(max=len(self.values) - 1)
-        return torch.tensor(self.values).to(time)[at]
-
-
-def smaller(method: Method, courses: Course) -> Method:
-    """The same method, its steps as much smaller as numbers make the gradients.
-
-    A round begins with the number that the one before it left; the mean over seeds.
-    """
-    paths = [[path[t] for t in sorted(path)] for path in courses.values()]
-    schedule = Steps([1.0, *np.mean(paths, axis=0)])
-    return replace(method, training=replace(method.training, schedule=schedule))
 
 
 def joined(place: Place) -> Place:

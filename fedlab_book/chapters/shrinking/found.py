@@ -1,0 +1,167 @@
+"""Findings and pictures of chapter 4: a factor by hand, taken apart, and learned."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedlab_book.bench import Comparison, side
+from fedlab_book.findings import Row
+from fedlab_book.panels import Panel, course, scatter
+
+Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
+PLACES = ("alike", "uneven")
+FIXED, DECAY = "γ = 0.93", "weight decay"
+SURE, SHORT = "only less sure", "still sure"
+LAW, FINE, ELEVENTH = "FedLAW", "Server-FT", "an eleventh clinic"
+UNIT = "points over FedAvg"
+COLOURS = {"FedAvg": "FedAvg", FIXED: "red", SURE: "green", SHORT: "orange"}
+_RUIN = -5.0  # points, and below
+_FRAME = (-8, 6)  # of points: what is ruined leaves it
+
+ONE_EPOCH = {  # guesses of what a factor does there, and what is told to each
+    "It gains as much: a factor is a factor": "A round's training was just enough to "
+    "bear the factor. One epoch is not.",
+    "It gains less, or nothing": "It is worse than that: what one epoch adds, the "
+    "factor takes away, round after round.",
+    "It ruins the network": "What one epoch adds, the factor takes away, round after "
+    "round.",
+}
+WHICH = {  # guesses of what brings the gain, and what is told to each
+    "“Still sure”: a short network is the better one": "Shortened, and still sure, it "
+    "breaks; “only less sure” gains.",
+    "“Only less sure”": "It was never shortened.",
+    "Neither: it takes both together": "Then each alone would be level with FedAvg, or "
+    "behind; “only less sure” gains alone.",
+}
+
+
+def by_hand(found: Comparison, brief: Comparison) -> Facts:
+    """Whether a factor gains where clinics are alike, and loses in two other places.
+
+    That is where they are uneven, and, in `brief`, with one epoch in a round.
+    """
+    gains = {f"{FIXED}, {w}": found.gain(FIXED, where=w) for w in PLACES}
+    gains[f"{FIXED}, alike, one epoch"] = brief.gain(FIXED)
+    told = f"{level(found)} With one epoch: {brief.scores('FedAvg').mean():.0f} %."
+    return _facts(gains, [1, -1, -1], note=told)
+
+
+def after_one_epoch(brief: Comparison) -> str:
+    """The guess that the runs with one epoch bear out."""
+    same, less, ruined = ONE_EPOCH
+    if _ruined(brief.gain(FIXED)):
+        return ruined
+    return same if side(brief.gain(FIXED)) == 1 else less
+
+
+def apart(found: Comparison) -> Facts:
+    """Whether to be less sure is enough for a gain, and to be short ruins."""
+    rows = {
+        SURE: found.gain(SURE, where="alike"),
+        FIXED: found.gain(FIXED, where="alike"),
+        f"{FIXED} minus {SURE}": found.gain(FIXED, SURE, "alike"),
+    }
+    broken = _ruined(found.gain(SHORT, where="alike"))
+    lost = sum(history.diverged for history in found.of(SHORT, "alike"))
+    note = f"“{SHORT.capitalize()}”: {lost} of {len(rows[SURE])} runs diverged."
+    return _facts(rows, [1, 1, None], holds=broken, note=note)
+
+
+def which(found: Comparison) -> str:
+    """The guess that the runs bear out: what gains alone, where clinics are alike."""
+    short, sure, neither = WHICH
+    if side(found.gain(SURE, where="alike")) == 1:
+        return sure
+    return short if side(found.gain(SHORT, where="alike")) == 1 else neither
+
+
+def by_heart(found: Comparison) -> bool:
+    """Whether less sure networks know fewer of the clinics' own images at the end."""
+    own = found.ends("FedAvg", "alike", "known")
+    less = [found.ends(arm, "alike", "known") - own for arm in (FIXED, SURE)]
+    return all(side(values) == -1 for values in less)
+
+
+def four_cells(found: Comparison) -> tuple[Panel, Panel]:
+    """Points over FedAvg, and what a network knows of the clinics' own images."""
+    whole = found.curves("FedAvg", "alike").shape[1]
+    base = _padded(found, "FedAvg", "accuracy", whole)
+    arms = (FIXED, SURE, SHORT)
+    more = {a: 100 * (_padded(found, a, "accuracy", whole) - base) for a in arms}
+    own = {a: 100 * _padded(found, a, "known", whole) for a in ("FedAvg", *arms)}
+    colours = {arm: COLOURS[arm] for arm in arms}
+    return (
+        course(more, label=UNIT, zero=True, ylim=_FRAME, colours=colours),
+        course(own, label="own images, % right", ylim=(0, 104), colours=COLOURS),
+    )
+
+
+def learned(found: Comparison, layers: int) -> tuple[Panel, Panel]:
+    """The learned factor by round; and beside the best temperature's root."""
+    gamma = {w: found.curves(LAW, w, "gamma") for w in PLACES}
+    root = {w: found.curves(LAW, w, "temper") ** (1 / layers) for w in PLACES}
+    points = {w: (root[w], gamma[w]) for w in PLACES}
+    colours = {"alike": "blue", "uneven": "magenta"}
+    return (
+        course(
+            gamma, label="learned factor γ", levels={"": 1.0}, digits=2, colours=colours
+        ),
+        scatter(points, xlabel="∛β", ylabel="γ", line="same", colours=colours),
+    )
+
+
+def falls(found: Comparison) -> Facts:
+    """Whether the learned factor begins above one, and ends below it."""
+    rows = {}
+    for where in PLACES:
+        gamma = found.curves(LAW, where, "gamma") - 1
+        rows[f"{where}, in round 1"] = gamma[:, 0]
+        rows[f"{where}, at the end"] = gamma[:, -found.last :].mean(axis=1)
+    facts = _facts(rows, [1, -1, 1, -1], words=("above", "below"))
+    return facts | {"unit": "γ minus one", "digits": 2}
+
+
+def worth(found: Comparison) -> Facts:
+    """Whether a learned factor gains among the alike, more than its images otherwise.
+
+    Weight decay gains there, too, and loses among the uneven, where of the learned
+    factor nothing can be told.
+    """
+    rows = {f"{arm}, alike": found.gain(arm, where="alike") for arm in (LAW, DECAY)}
+    for other in (ELEVENTH, FINE):
+        rows[f"{LAW} minus {other}, alike"] = found.gain(LAW, other, "alike")
+    rows |= {f"{arm}, uneven": found.gain(arm, where="uneven") for arm in (LAW, DECAY)}
+    return _facts(rows, [1, 1, 1, 1, 0, -1], note=level(found))
+
+
+def level(found: Comparison) -> str:
+    """Accuracy of FedAvg itself in each place, in words."""
+    each = (f"{found.scores('FedAvg', w).mean():.0f} % ({w})" for w in PLACES)
+    return f"FedAvg itself: {', '.join(each)}."
+
+
+def _facts(
+    values: Mapping[str, np.ndarray],
+    sides: Sequence[int | None],
+    *,
+    holds: bool = True,
+    note: str = "",
+    words: tuple[str, str] = ("gains", "loses"),
+) -> Facts:
+    rows = [Row(name, v, words=words) for name, v in values.items()]
+    pairs = zip(rows, sides, strict=True)
+    carried = all(s is None or side(row.values) == s for row, s in pairs)
+    return {"rows": rows, "holds": carried and holds, "unit": UNIT, "note": note}
+
+
+def _ruined(gains: np.ndarray) -> bool:
+    """Whether every seed diverged, or ended that far behind."""
+    return all(not np.isfinite(gain) or gain < _RUIN for gain in gains)
+
+
+def _padded(found: Comparison, arm: str, what: str, whole: int) -> np.ndarray:
+    """(seeds, rounds) of a column among the alike; nothing after a run diverged."""
+    rows = [[row.get(what, np.nan) for row in h.rows] for h in found.of(arm, "alike")]
+    seen = np.array([row + [np.nan] * (whole - len(row)) for row in rows])
+    return np.where(np.isfinite(seen), seen, np.nan)
