@@ -1,4 +1,4 @@
-"""FedLAW's numbers as the two pages of chapter 4 show them."""
+"""FedLAW's numbers as the pages of chapter 4 show them."""
 
 from functools import partial
 
@@ -9,7 +9,6 @@ from fedlab_ledger.papers import printed
 _number = partial(printed, "fedlaw")
 _NETWORKS = ("SimpleCNN", "AlexNet", "ResNet8")
 _NAMES = {"SimpleCNN": "CNN", "ResNet20": "ResNet"}
-_EVEN = {"even": ("balanced", ""), "tail": ("long-tailed", ", not resampled")}
 
 
 def _pair(table: str, row: str, column: str, base: str = "FedAvg"):
@@ -22,31 +21,6 @@ def _fixed(table: str, world: str, factor: str) -> tuple[float, float]:
     rows = (f"{world}, γ={g}" for g in ("1", factor))
     one, other = (_number(table, row, "accuracy") for row in rows)
     return one, other
-
-
-def figures() -> pd.DataFrame:
-    """Numbers of the page of figures, with factors beside."""
-    rows = []
-    for setting, world in (("IID", "IID"), ("α = 1", "α=1")):
-        for table, change, epochs, said in (
-            ("table10", "rate 1", 1, "Table 10, global learning rate 1"),
-            ("table2", "decay 0.0005", 2, "Table 2, weight decay .0005"),
-        ):
-            column = f"{world}, {change}"
-            pair = _pair(table, "adaptive GWS", column)
-            gamma = _number(table, "γ", column)
-            rows.append(("learned", setting, "GWS", said, epochs, *pair, gamma))
-    r = _number("figure11", "r", "IID, E=1")
-    about = ("balance", "all of Figures 2 and 9", "GWS", "Figure 11")
-    rows.append((*about, None, None, r, None))
-    for arm in ("FedDF", "FedLAW"):
-        for setting, world in (("IID", "IID"), ("α = 1", "α=1")):
-            for name, (proxy, says) in _EVEN.items():
-                pair = _pair("table6", arm, f"{world}, {proxy} proxy")
-                about = ("proxy", f"{setting}, {name}", arm, f"Table 6{says}")
-                rows.append((*about, None, *pair, None))
-    head = ["part", "setting", "arms", "where", "epochs", "without", "with_", "gamma"]
-    return pd.DataFrame(rows, columns=pd.Index(head))
 
 
 def chapter() -> pd.DataFrame:

@@ -13,11 +13,11 @@ from fedlab_ledger.papers import PAPERS, printed
 from tools import paths
 
 FRAMES = {
-    "gains": feddisco.gains, "feddisco": feddisco.chapter, "figures": fedlaw.figures,
+    "gains": feddisco.gains, "feddisco": feddisco.chapter,
     "fedlaw": fedlaw.chapter, "rfedavg": rfedavg.chapter, "told": rfedavg.told,
     "fedimpro": fedimpro.chapter, "fedcollab": fedcollab.chapter,
 }  # fmt: skip
-SIZES = {"gains": 3, "feddisco": 28, "figures": 13, "fedlaw": 28, "rfedavg": 16}
+SIZES = {"gains": 3, "feddisco": 28, "fedlaw": 28, "rfedavg": 16}
 SIZES |= {"told": 7, "fedimpro": 32, "fedcollab": 108}
 NOTEBOOKS = sorted((paths.ROOT / "notebooks").glob("*.ipynb"))
 
