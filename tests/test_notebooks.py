@@ -87,7 +87,7 @@ def test_has_no_control_that_is_dead_without_a_kernel(path: Path):
     assert dead == []
 
 
-SHOWS = {"say", "show", "table", "card", "frames", "swept", "followed", "source"}
+SHOWS = {"say", "show", "table", "card", "frames", "swept", "source"}
 
 
 def swallowed(code: str) -> list[str]:

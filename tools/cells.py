@@ -5,16 +5,18 @@ pages are tables: the calls that make them say nothing to their readers, and are
 the notebook.
 """
 
+import re
+
 from docutils import nodes
 from sphinx.application import Sphinx
 
-TABLES_ONLY = "ledger"  # the names of such pages begin with it
+TABLES_ONLY = re.compile(r"ledger|\w+_figure_by_figure$")  # names of such pages
 _PARAMETERS = "tag_parameters"
 _NAMED = {"tag_solution": "the solution", "tag_runs": "how this is run"}
 
 
 def shows_code(page: str) -> bool:
-    return not page.rsplit("/", 1)[-1].startswith(TABLES_ONLY)
+    return not TABLES_ONLY.match(page.rsplit("/", 1)[-1])
 
 
 def arrange(doctree: nodes.document, page: str) -> None:

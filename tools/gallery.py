@@ -23,7 +23,7 @@ from tools import paths, surface
 from tools.reference import escaped, link, linked
 
 FIELD = "08_everyone_on_one_field"  # the chapter that the ledger's table `field` is for
-BESIDE = ("", "when_clinics_are_wrong", "figure_by_figure")  # pages below a chapter
+BESIDE = ("", "when_clinics_are_wrong")  # pages below a chapter
 CHOICES = {
     "rule": "client's rule",
     "weigh": "weights",

@@ -1,6 +1,6 @@
-"""A panel from the ledger: a sweep over columns, or what runs saw round by round."""
+"""A panel from the ledger: a sweep over columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from IPython.display import HTML
@@ -109,64 +109,6 @@ def _swept(
     ax.set_xticks(range(len(at)), [*at.values()])
     ax.set(xlabel=labels[0], ylabel=labels[1])
     ax.grid(axis="y")
-    fig.legend(loc="outside upper left", ncols=2)
-    return fig
-
-
-def courses(
-    book: Book,
-    path: str,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    scale: str = "small",
-) -> dict[str, dict[str, np.ndarray]]:
-    """By row and column, what runs saw in every round: (seeds, rounds)."""
-    found: dict[str, dict[str, np.ndarray]] = {row: {} for row in rows}
-    for cell, lines in _measured(book, path, scale):
-        if cell.row in rows and cell.column in columns:
-            curves = [next(iter(line["seen"].values())) for line in lines]
-            found[cell.row][cell.column] = np.array(curves, dtype=float)
-    missing = [row for row in rows if len(found[row]) < len(columns)]
-    require(not missing, f"{path}: nothing measured of {', '.join(missing)}")
-    return found
-
-
-def followed(
-    found: Mapping[str, Mapping[str, np.ndarray]],
-    titles: Mapping[str, str],
-    alt: str,
-    caption: str,
-    looks: Mapping[str, str] | None = None,
-) -> HTML:
-    """A panel a row over the rounds: the seeds' mean, and their range."""
-    said = []
-    for row, curves in found.items():
-        ends = (
-            f"{c} {v[:, 0].mean():.3g} to {v[:, -1].mean():.3g}"
-            for c, v in curves.items()
-        )
-        said.append(f"{row}: {', '.join(ends)}")
-    fig = _followed(found, titles, looks or {})
-    return show(
-        fig, f"{alt} From the first round to the last, {'; '.join(said)}.", caption
-    )
-
-
-@styled
-def _followed(found, titles: Mapping[str, str], looks: Mapping[str, str]):
-    fig, axes = canvas(760, 290, ncols=len(found))
-    for ax, (row, curves) in zip(np.atleast_1d(axes), found.items(), strict=True):
-        for column, every in curves.items():
-            there = np.isfinite(every).all(0)  # some things are looked at now and then
-            at, values = np.flatnonzero(there) + 1, every[:, there]
-            style = look(looks.get(column, column))
-            low, high = values.min(0), values.max(0)
-            ax.fill_between(at, low, high, color=style["color"], alpha=0.2)
-            label = column if row == next(iter(found)) else None
-            some = max(1, len(at) // 6)
-            ax.plot(at, values.mean(0), **style, markevery=some, label=label)
-        ax.set(title=titles[row], xlabel="round")
-        ax.grid(axis="y")
     fig.legend(loc="outside upper left", ncols=2)
     return fig
 

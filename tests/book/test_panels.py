@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from IPython.display import HTML
 
-from fedlab_book.ledger.panels import courses, followed, sweep, swept
+from fedlab_book.ledger.panels import sweep, swept
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Setting, Store, Table
 from fedlab_ledger.model.lines import SCHEMA, Line
@@ -81,21 +81,13 @@ def test_a_run_that_diverged_is_not_left_out(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_pictures_say_their_numbers(tmp_path: Path):
+def test_the_picture_says_its_numbers(tmp_path: Path):
     made = book(tmp_path)
     found = sweep(made, "feddisco/figure1", AT)
     text = markup(
         swept(found, AT, ("x", "y"), "Two rows against what is many.", "See.")
     )
     assert "Ours: 51.5" in text and "at a few" in text
-    seen = courses(made, "feddisco/figure1", ["Ours"], ["few", "many"])
-    assert seen["Ours"]["few"].shape == (2, 3)
-    alt = "What a run saw, in one panel, for a test."
-    text = markup(followed(seen, {"Ours": "one"}, alt, "See."))
-    assert "few 1.5 to 3.5" in text
-    twice = {"Ours": seen["Ours"], "Plain": seen["Ours"]}
-    text = markup(followed(twice, {"Ours": "one", "Plain": "other"}, alt, "See."))
-    assert text.count("few 1.5 to 3.5") == 2
 
 
 def test_what_the_paper_prints_stands_beside(tmp_path: Path):
@@ -118,5 +110,3 @@ def test_what_is_not_there_is_named(tmp_path: Path):
     none = sweep(made, "feddisco/figure1", AT, scale="paper")
     with pytest.raises(InputError, match="no row was measured"):
         swept(none, AT, ("x", "y"), "Nothing at all, for a test of it.", "See.")
-    with pytest.raises(InputError, match="nothing measured of Later"):
-        courses(made, "feddisco/figure1", ["Ours", "Later"], ["few", "many"])

@@ -54,7 +54,7 @@ def runs(**planted: float) -> Comparison:
         {
             (where, arm): {
                 "accuracy": [0.1, *[0.5 + points / 100] * 2],
-                "known": [0.5, *[known if arm in (FIXED, SURE) else 0.95] * 2],
+                "known": [0.5, *[known if arm in (FIXED, SURE) else 0.99] * 2],
                 "gamma": [gamma * v for v in GAMMA[where]],
                 "temper": [v**3 for v in GAMMA[where]],
             }
@@ -63,10 +63,11 @@ def runs(**planted: float) -> Comparison:
     )
 
 
-def brief(points: float = -30.0) -> Comparison:
+def brief(points: float = -30.0, left: float = 1.0) -> Comparison:
+    long = [5.0, 3.0, left]
     return made(
         {
-            ("alike", arm): {"accuracy": [0.1, *[0.5 + more / 100] * 2]}
+            ("alike", arm): {"accuracy": [0.1, *[0.5 + more / 100] * 2], "length": long}
             for arm, more in (("FedAvg", 0.0), (FIXED, points))
         }
     )
@@ -88,6 +89,7 @@ def test_a_fixed_factor_has_to_gain_once_and_to_lose_twice():
         (runs(fixed=0.0), brief()),
         (runs(uneven=1.0), brief()),
         (runs(), brief(1.0)),
+        (runs(), brief(left=3.0)),
     ):
         assert not found.by_hand(*planted)["holds"]
 
@@ -128,7 +130,7 @@ def test_the_guess_that_is_right_is_what_gains_alone():
 
 
 def test_what_is_learned_by_heart_is_of_own_images():
-    assert found.by_heart(runs()) and not found.by_heart(runs(known=0.96))
+    assert found.by_heart(runs()) and not found.by_heart(runs(known=0.99))
 
 
 def test_the_learned_factor_begins_above_one_and_ends_below():
@@ -160,7 +162,7 @@ def test_a_run_that_diverged_is_drawn_as_far_as_it_came():
     broken = replace(broken, runs=lost)
     with warnings.catch_warnings(action="error"):
         _, alt = picture(*found.four_cells(broken))
-    assert f"{FIXED} from 0.0 to 3.0 ± 0.0" in alt and "FedAvg from 50.0 to 95.0" in alt
+    assert f"{FIXED} from 0.0 to 3.0 ± 0.0" in alt and "FedAvg from 50.0 to 99.0" in alt
     assert "3 of 3 runs diverged" in found.apart(broken)["note"]
 
 
@@ -174,7 +176,8 @@ def test_how_sure_a_round_is_and_its_temperature_are_seen():
     assert row["sure"] == pytest.approx(float(out.softmax(1).amax(1).mean()), rel=1e-4)
     assert row["known"] == pytest.approx(seen.right(world, model, world.x, world.y))
     whole = torch.cat([w.flatten() for w in model.values()])
-    assert row["length"] == pytest.approx(float(whole.norm()))
+    ended: Any = SimpleNamespace(world=world, after=run.states)
+    assert seen.length(ended)["length"] == pytest.approx(float(whole.norm()))
     server = SimpleNamespace(metrics={"gamma": torch.tensor(1.0)})
     now: Any = SimpleNamespace(world=world, servers=[server], after=run.states)
     best = seen.temperature(now)["temper"]

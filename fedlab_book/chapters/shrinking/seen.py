@@ -14,7 +14,7 @@ _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 
 
 def sureness(now: Round) -> dict[str, float]:
-    """Of a round's model: how `sure` it is, what it has `known`, its `length`.
+    """Of a round's model: how `sure` it is, and what it has `known`.
 
     Sure is the mean of the largest probability on new samples; known the part of the
     clients' own samples that it is right about.
@@ -23,9 +23,13 @@ def sureness(now: Round) -> dict[str, float]:
     with torch.no_grad():
         out = logits(world.model, state, world.x_test).softmax(1)
     own = right(world, state, world.x, world.y)
-    whole = tree.flatten({n: state[n] for n in world.parameters})
-    sure = float(out.amax(1).mean())
-    return {"sure": sure, "known": own, "length": float(whole.norm())}
+    return {"sure": float(out.amax(1).mean()), "known": own}
+
+
+def length(now: Round) -> dict[str, float]:
+    """Of a round's model: how long all its parameters are together."""
+    state = tree.take({n: now.after[n] for n in now.world.parameters}, 0)
+    return {"length": float(tree.flatten(state).norm())}
 
 
 def temperature(now: Round) -> dict[str, float]:

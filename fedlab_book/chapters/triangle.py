@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.fedlaw_figures.common import Numbers
 from fedlab_book.figures import PALETTE, canvas, styled
 from fedlab_book.findings import Row
 from fedlab_core.rounds.records import Round
 from fedlab_ledger.model.landscape import Simplex, simplex
 
+Numbers = tuple[pd.DataFrame, str]  # a table and its caption
 TRIO = ("alike", "one knows all", "two alike")
 STEPS = 12  # of a share of one
 LEVELS = [0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2]
