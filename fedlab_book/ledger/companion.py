@@ -8,7 +8,7 @@ says what it would take.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,6 @@ from fedlab_ledger.report.book import NAMES, Book
 
 _html = macros("companion")
 _FIELDS = ("of", "also", "title", "says", "found", "holds", "panels", "takes")
-# The verdict that the claims listed under each must have.
-_VERDICTS = {
-    "same": (SAME, MATCHES),
-    "opposite": (OPPOSITE,),
-    "open": (UNDECIDED,),
-    "alike": (AS_GOOD,),
-    "matches": (MATCHES,),
-}
 _SIDES = {">": 1, "<": -1, "~": 0}
 
 
@@ -91,15 +83,8 @@ def broken(entry: Entry, paper: Paper) -> list[str]:
     require(not entry.found or any(entry.holds.values()), f"{entry.title}: holds what?")
     wrong = []
     for kind, names in entry.holds.items():
-        if kind == "cells":
-            wrong += [text for text in names if not _stands(paper, text)]
-            continue
-        require(kind == "fits" or kind in _VERDICTS, f"holds: unknown {kind!r}")
-        if kind == "fits":
-            wrong += [text for text in names if not _fits(paper, text)]
-            continue
-        words = _VERDICTS[kind]
-        wrong += [n for n in names if paper.claim(n).verdict.word not in words]
+        require(kind in _HOLDS, f"holds: unknown {kind!r}")
+        wrong += [name for name in names if not _HOLDS[kind](paper, name)]
     return wrong
 
 
@@ -118,6 +103,30 @@ def _fits(paper: Paper, text: str) -> bool:
         if s.cell is cell
     ]
     return mine.status == COMPARABLE and mine.word == MATCHES
+
+
+def _clear(paper: Paper, name: str) -> bool:
+    """Whether a claim's gain over all rounds, not the last alone, is clear of zero."""
+    judged = paper.claim(name)
+    return side(list(judged.whole.values())) == judged.claim.sign
+
+
+def _says(*words: str) -> Callable[[Paper, str], bool]:
+    """Whether a claim has one of these verdicts."""
+    return lambda paper, name: paper.claim(name).verdict.word in words
+
+
+# What the names under each key of `holds` must be.
+_HOLDS: dict[str, Callable[[Paper, str], bool]] = {
+    "same": _says(SAME, MATCHES),
+    "opposite": _says(OPPOSITE),
+    "open": _says(UNDECIDED),
+    "alike": _says(AS_GOOD),
+    "matches": _says(MATCHES),
+    "rounds": _clear,
+    "cells": _stands,
+    "fits": _fits,
+}
 
 
 def companion(book: Book, paper: str) -> HTML:
@@ -178,7 +187,7 @@ def _anchor(entry: Entry) -> str:
 def _place(entry: Entry, book: Book, paper: str) -> str:
     """Its places in the paper: "Table 1, Table 9"."""
     names = [_where(book.tables[f"{paper}/{n}"]) for n in entry.of]
-    return ", ".join(filter(None, [*names, entry.also]))
+    return ", ".join(filter(None, dict.fromkeys([*names, entry.also])))
 
 
 def _where(table: Table) -> str:
@@ -189,7 +198,7 @@ def _where(table: Table) -> str:
 
 def _many(book: Book, table: Table) -> str:
     done, every = len(book.measured(table)), len(table.cells)
-    return f"{_where(table)}: {done} of {every} numbers run"
+    return f"{_where(table)}: {done} of {every} run"
 
 
 def _takes(entry: Entry, tables: Sequence[Table]) -> str:
@@ -210,11 +219,12 @@ def _rounds(s: Setting) -> str:
 
 def _counted(book: Book, tables: Sequence[Table]) -> str:
     """How much of a paper was measured, and where, in a sentence."""
-    own = ", ".join(_where(t) for t in tables if _status(book, t, own=True))
+    own = [_where(t) for t in tables if _status(book, t, own=True)]
     some = sum(_status(book, t) for t in tables)
+    where = f"at the paper's own size some of {', '.join(own)}, " if own else ""
     return (
         f"Of {NAMES[tables[0].paper]}'s {len(tables)} tables and figures something was "
-        f"run of {some}; at the paper's own size, of {own or 'none'}."
+        f"run of {some}: {where}{'the rest' if own else 'all'} on stand-ins."
     )
 
 

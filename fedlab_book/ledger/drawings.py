@@ -101,6 +101,11 @@ def _less(mine: Mapping[int, Line], theirs: Mapping[int, Line]) -> np.ndarray:
     return np.array([_value(mine[k]) - _value(theirs[k]) for k in both])
 
 
+def _there(values: np.ndarray) -> np.ndarray:
+    """The seeds that have a number."""
+    return values[np.isfinite(values)]
+
+
 def _value(line: Line) -> float:
     return float("nan") if line["value"] is None else line["value"]
 
@@ -131,12 +136,13 @@ def _gains(paper: Paper, asked: Plain) -> Drawn:
         if COMPARED.search(text):
             cells, _ = compared(paper, text)
             about += _about(paper, cells, paper.lines(cells))
-            rows.append(Row(label, differences(paper, text), paper=_printed(cells)))
+            ours = _there(differences(paper, text))
+            rows.append(Row(label, ours, paper=_printed(cells)))
             continue
         judged = paper.claim(text)
         require(judged.scale != "-", f"{paper.name}: {text!r} was not run")
         unit, gain = _unit(judged.claim.cell), judged.claim.gain
-        values = _less(judged.mine, judged.theirs) * unit
+        values = _there(_less(judged.mine, judged.theirs) * unit)
         printed = None if gain is None else gain * unit
         rows.append(Row(label, values, paper=printed))
         about += paper.ran(judged.claim.sides, judged.scale, len(values))
@@ -228,40 +234,42 @@ def _grid(paper: Paper, asked: Plain) -> Drawn:
 
 
 def _course(paper: Paper, asked: Plain) -> Drawn:
-    """Lines by name, "row | column": what was seen of a run, or else its accuracy."""
-    cells = [paper.cell(f"{asked['table']} {t}") for t in asked["lines"].values()]
+    """Lines by name, "row | column": what was seen of a run, or else its accuracy.
+
+    With `over`, what each has over that place, seed by seed.
+    """
+    places = [*asked["lines"].values(), *filter(None, [asked.get("over")])]
+    cells = [paper.cell(f"{asked['table']} {text}") for text in places]
     lines = paper.lines(cells)
-    curves = [_curves(found) for found in lines]
-    short = min(c.shape[1] for c in curves)
-    there = np.all([np.isfinite(c[:, :short]).all(0) for c in curves], axis=0)
-    at = np.flatnonzero(there)
+    seen = [_rounds(found) for found in lines]
+    seeds = sorted(set.intersection(*(set(found) for found in seen)))
+    short = min(len(curve) for found in seen for curve in found.values())
+    every = np.array([[found[s][:short] for s in seeds] for found in seen])
+    curves = every[:-1] - every[-1:] if "over" in asked else every
+    at = np.flatnonzero(np.isfinite(curves).all((0, 1)))
     at = at[np.unique(np.linspace(0, len(at) - 1, _MOST).round().astype(int))]
-    named = zip(asked["lines"], curves, strict=True)
     panel = course(
-        {name: c[:, at] for name, c in named},
+        {n: c[:, at] for n, c in zip(asked["lines"], curves, strict=True)},
         label=asked["label"],
         at=[int(t) + 1 for t in at],
         title=asked.get("title", ""),
         colours=asked.get("colours"),
-        zero=asked.get("zero", False),
+        zero=asked.get("zero", "over" in asked),
         late=asked.get("late", False),
         digits=asked.get("digits", 1),
     )
     return panel, _about(paper, cells, lines)
 
 
-def _curves(found: Mapping[int, Line]) -> np.ndarray:
-    """(seeds, rounds); a seed that diverged is left out."""
-    lines = [v for v in found.values() if not v["diverged"]]
-    seen = [
-        next(iter(v["seen"].values()), None) if "seen" in v else None for v in lines
-    ]
-    each = [
-        np.array(s if s is not None else v["curve"], float)
-        * (1 if s is not None else 100)
-        for s, v in zip(seen, lines, strict=True)
-    ]
-    return np.array(each)
+def _rounds(found: Mapping[int, Line]) -> dict[int, np.ndarray]:
+    """Values round by round, by seed; one that diverged is left out."""
+    made = dict[int, np.ndarray]()
+    for seed, line in found.items():
+        seen = next(iter(line.get("seen", {}).values()), None)
+        curve = 100 * np.array(line["curve"], float) if seen is None else seen
+        if not line["diverged"]:
+            made[seed] = np.array(curve, float)
+    return made
 
 
 KINDS: dict[str, Callable[[Paper, Plain], Drawn]] = {
