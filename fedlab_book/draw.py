@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import CLASSES, INK, PALETTE, canvas, look, on, styled
+from fedlab_book.figures import CLASSES, INK, PALETTE, canvas, on, styled
 from fedlab_core.metrics import mean_interval
 from fedlab_core.partition.scenarios import Scenario
 
@@ -177,49 +176,6 @@ def _map(ax: Axes, run: range, maps: Sequence[Sequence[int]], tall: float) -> No
     ax.plot(0.5 + 0.7 * step, down, "o", color=INK, markersize=size)
 
 
-@styled
-def accuracy_curves(
-    frame: pd.DataFrame, title: str = "", height: float = 320, zoom: float | None = None
-) -> Figure:
-    """Test accuracy in % against rounds: mean over seeds and its 95 % interval."""
-    fig, ax = canvas(height=height)
-    for method, rows in frame.groupby("method", sort=False):
-        table = 100 * rows.pivot(index="round", columns="seed", values="accuracy")
-        style = look(str(method))
-        every = max(1, len(table) // 6)
-        ax.plot(table.index, table.mean(axis=1), markevery=every, **style, label=method)
-        mean, half = mean_interval(table.to_numpy())
-        band = {"alpha": 0.2, "color": style["color"], "linewidth": 0}
-        ax.fill_between(table.index, mean - half, mean + half, **band)
-    ax.set(xlabel="round", ylabel="test accuracy (%)", title=title)
-    if zoom is not None:
-        ax.set_ylim(bottom=zoom)
-    ax.grid(axis="y")
-    ax.legend(loc="lower right")
-    return fig
-
-
-@styled
-def weight_bars(
-    sizes: np.ndarray, weights: np.ndarray, labels: Sequence[str], title: str = ""
-) -> Figure:
-    """Two bars a client: its share of the samples, and its weight in the average."""
-    fig, ax = canvas()
-    at = np.arange(len(sizes))
-    by_size, by_disco = look("FedAvg")["color"], look("FedDisco")["color"]
-    ax.bar(at - 0.2, sizes, 0.36, color=by_size, label="share of the samples")
-    ax.bar(at + 0.2, weights, 0.36, color=by_disco, hatch="//", edgecolor=INK)
-    ax.bar(0, 0, color=by_disco, hatch="//", edgecolor=INK, label="weight")
-    for k in np.flatnonzero(weights == 0):
-        ax.text(k + 0.2, 0.002, "0", ha="center", va="bottom", fontweight="bold")
-    ax.set_xticks(at, labels)
-    ax.set(xlabel="client", ylabel="fraction", title=title)
-    ax.legend(loc="upper left", ncols=2)
-    top = max(0.3, 1.25 * float(np.max([sizes.max(), weights.max()])))
-    ax.set_ylim(0, top)
-    return fig
-
-
 def mark_best(ax: Axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
     """A star on the highest point of a curve."""
     best = int(np.argmax(y))
@@ -249,34 +205,3 @@ def tiles(ax: Axes, images: np.ndarray, row: int = 0, **style: Any) -> None:
         left = i * (width + 2)
         extent = (left, left + width, top + height, top)
         ax.imshow(image, cmap="gray_r", extent=extent, **style)
-
-
-@styled
-def side_by_side(
-    gains: Sequence[tuple[str, float, np.ndarray]],
-    method: str,
-    width: float = 500,
-    height: float = 260,
-    least: float = np.inf,
-) -> Figure:
-    """A paper's gains at the left, ours with intervals at the right, on one scale.
-
-    Each is a name, the paper's points, and ours seed by seed. The scale begins below
-    `least`, if nothing is lower.
-    """
-    names, theirs, ours = zip(*gains, strict=True)
-    mean, half = zip(*map(mean_interval, ours), strict=True)
-    fig, axes = canvas(width, height, ncols=2, sharey=True)
-    at, mark = range(len(gains)), look(method)
-    axes[0].plot(theirs, at, "s", color=look("FedAvg")["color"])
-    spans = {"fmt": mark["marker"], "capsize": 4, "color": mark["color"]}
-    axes[1].errorbar(mean, at, xerr=half, **spans)
-    axes[0].set_yticks(at, names)
-    axes[0].set(ylim=(len(gains) - 0.5, -0.5))
-    low = min(least, *theirs, *np.subtract(mean, half)) - 1
-    high = max(*theirs, *np.add(mean, half)) + 1
-    for ax, title in zip(axes, ("paper", "ours"), strict=True):
-        ax.axvline(0, color=INK, linestyle=":")
-        ax.set(title=title, xlabel="gain (points)", xlim=(low, high))
-        ax.grid(axis="x")
-    return fig

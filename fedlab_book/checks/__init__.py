@@ -1,4 +1,4 @@
-"""Answers to the book's exercises, checked: `check("2.1", my_function)`.
+"""Answers to the book's exercises, checked: `check("2.3", my_function)`.
 
 A check knows what a right answer does, not how it is written: it compares with numbers
 worked out here from the definitions, and uses nothing of `fedlab_core`.
@@ -26,10 +26,7 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
     "1.2": averaging.size_weights,
     "1.3": averaging.dirichlet_split,
     "1.4": averaging.communication,
-    "2.1": feddisco.kl_to_uniform,
-    "2.2": feddisco.disco_weights,
-    "2.3": feddisco.unbiased_weight,
-    "2.4": feddisco.best_mixing,
+    "2.3": feddisco.nearest_power,
     "3.1": disco_bound.denominator,
     "3.2": disco_bound.two_constants,
     "3.3": disco_bound.drift_needed,

@@ -292,3 +292,5 @@ def test_verdicts_go_by_the_claimed_sign():
     assert [verdict(v, -1) for v in (up, down, wide)] == [OPPOSITE, SAME, UNDECIDED]
     assert [verdict(v, -0.3) for v in (up, down)] == [OPPOSITE, SAME]
     assert [effect(v) for v in (up, down, wide)] == [GAIN, LOSS, UNDECIDED]
+    said = ("gains", "loses", "cannot tell")
+    assert tuple(effect(v, said) for v in (up, down, wide)) == said

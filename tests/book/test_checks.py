@@ -85,65 +85,20 @@ def communication(n_parameters, clients, rounds, bytes_per_number=4):
     return 2 * n_parameters * clients * rounds * bytes_per_number
 
 
-def kl_to_uniform(counts):
-    p = np.array([c / sum(counts) for c in counts if c > 0])
-    return (p * np.log(p * len(counts))).sum()
+def nearest_power(sizes, weights):
+    powers = np.linspace(-2, 2, 401)
+    raised = sizes ** powers[:, None]
+    shares = raised / raised.sum(1, keepdims=True)
+    return powers[((shares - weights) ** 2).sum(1).argmin()]
 
 
-def kl_with_holes(counts):
-    p = counts / counts.sum()
-    return (p * np.log(p * len(counts))).sum()
+def power_undivided(sizes, weights):
+    powers = np.linspace(-2, 2, 401)
+    return powers[((sizes ** powers[:, None] - weights) ** 2).sum(1).argmin()]
 
 
-def disco_weights(sizes, d, a, b):
-    n = sizes / sizes.sum()
-    if d.sum() > 0:
-        d = d / d.sum()
-    p = np.maximum(n - a * d + b, 0)
-    return p / p.sum() if p.sum() > 0 else n
-
-
-def disco_raw(sizes, d, a, b):
-    p = np.maximum(sizes / sizes.sum() - a * d + b, 0)
-    return p / p.sum()
-
-
-def disco_negative(sizes, d, a, b):
-    p = sizes / sizes.sum() - a * d / d.sum() + b
-    return p / p.sum()
-
-
-def disco_unscaled(sizes, d, a, b):
-    return np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
-
-
-def disco_no_fallback(sizes, d, a, b):
-    p = np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
-    return p / p.sum()
-
-
-def disco_division_by_nothing(sizes, d, a, b):
-    p = np.maximum(sizes / sizes.sum() - a * d / d.sum() + b, 0)
-    return p / p.sum() if p.sum() != 0 else sizes / sizes.sum()
-
-
-def unbiased_weight(a, b):
-    return (1 / 6 + b) / (1 - a + 6 * b)
-
-
-def best_mixing(r, accuracy):
-    best = r[accuracy.mean(0).argmax()]
-    return float(best), bool((r[accuracy.argmax(1)] != 0.5).all())
-
-
-def best_of_maxima(r, accuracy):
-    peaks = r[accuracy.argmax(1)]
-    return peaks.mean(), (peaks != 0.5).all()
-
-
-def best_by_mean_only(r, accuracy):
-    best = r[accuracy.mean(0).argmax()]
-    return best, best != 0.5
+def slope_of_logarithms(sizes, weights):
+    return np.polyfit(np.log(sizes), np.log(np.maximum(weights, 1e-9)), 1)[0]
 
 
 RIGHT = {
@@ -151,10 +106,7 @@ RIGHT = {
     "1.2": size_weights,
     "1.3": dirichlet_split,
     "1.4": communication,
-    "2.1": kl_to_uniform,
-    "2.2": disco_weights,
-    "2.3": unbiased_weight,
-    "2.4": best_mixing,
+    "2.3": nearest_power,
 }
 WRONG = [
     ("1.1", average_unnormalised, "used as they are"),
@@ -177,20 +129,10 @@ WRONG = [
     ("1.4", lambda n, k, t, size=4: n * k * t * size, "models also travel back"),
     ("1.4", lambda n, k, t, size=4: 2 * n * k * t, "counts numbers, not bytes"),
     ("1.4", lambda n, k, t, size=4: 8 * n * k * t, "the numbers differ"),
-    ("2.1", kl_with_holes, "adds nothing: 0 log 0 counts as 0"),
-    ("2.1", lambda m: kl_to_uniform(m) / np.log(2), "natural"),
-    ("2.2", disco_raw, "divide the discrepancies by their sum"),
-    ("2.2", disco_negative, "below zero has to become zero"),
-    ("2.2", disco_unscaled, "do not sum to one yet"),
-    ("2.2", disco_no_fallback, "where every client is clipped, only the sizes count"),
-    ("2.2", disco_division_by_nothing, "where nobody deviates"),
-    ("2.3", lambda a, b: (1 / 6 - a / 5 + b) / (1 - a + 6 * b), "of a biased client"),
-    ("2.3", lambda a, b: 1 / 6 + b, "have to sum to one"),
-    ("2.4", best_of_maxima, "average the curves, not their maxima"),
-    ("2.4", lambda r, acc: (acc.mean(0).argmax(), True), "that is the position"),
-    ("2.4", best_by_mean_only, "look at each seed's own maximum"),
-    ("2.4", lambda r, acc: r[acc.mean(0).argmax()], "two things are asked for"),
-    ("2.4", lambda r, acc: (0.75, acc.argmax(1) != 2), "one True or False"),
+    ("2.3", power_undivided, "divide the powers by their sum first"),
+    ("2.3", slope_of_logarithms, "where no power fits, the squares decide"),
+    ("2.3", lambda m, p: -nearest_power(m, p), "the sign the wrong way round"),
+    ("2.3", lambda m, p: m / m.sum(), "the numbers differ"),
 ]
 
 
@@ -268,13 +210,13 @@ def test_a_wrong_answer_shows_case_got_and_expected():
 
 
 def test_an_answer_that_stops_keeps_its_own_error():
-    def broken(counts):
-        return counts.total()
+    def broken(sizes, weights):
+        return sizes.total()
 
     with pytest.raises(
         AssertionError, match="it stopped with AttributeError"
     ) as caught:
-        check("2.1", broken)
+        check("2.3", broken)
     assert isinstance(caught.value.__cause__, AttributeError)
 
 

@@ -194,25 +194,3 @@ def test_tiles_stand_in_a_row_two_pixels_apart():
     for image, drawn in zip(images, ax.images, strict=True):
         assert np.array_equal(np.asarray(drawn.get_array()), image)
         assert drawn.get_clim() == (0, 255)
-
-
-def test_gains_side_by_side_share_one_scale():
-    # of a and b the half interval is 12.7062 |a - b| / 2, by Student's table
-    ours = [np.array([1 - d, 1 + d]) - shift for d, shift in ((0.5, 0), (1.5, 4))]
-    ours = [v.mean() + (v - v.mean()) / 12.70620473617 for v in ours]
-    gains = [("one", 2.0, ours[0]), ("two", -1.0, ours[1])]
-    fig = draw.side_by_side(gains, "FedDisco")
-    paper, ours = fig.axes
-    assert [paper.get_title("left"), ours.get_title("left")] == ["paper", "ours"]
-    assert np.asarray(paper.lines[0].get_xdata()).tolist() == [2, -1]
-    (bars,) = ours.containers
-    assert np.allclose(bars[0].get_xdata(), [1, -3])
-    widths = [np.ptp(path.vertices[:, 0]) for path in bars[2][0].get_paths()]
-    assert np.allclose(widths, [1, 3])
-    assert bars[0].get_marker() == figures.LOOKS["FedDisco"].marker
-    for ax in fig.axes:
-        assert np.allclose(ax.get_xlim(), (-4.5 - 1, 2 + 1))
-        assert [t.get_text() for t in paper.get_yticklabels()] == ["one", "two"]
-        assert ax.get_ylim() == (1.5, -0.5)  # the first on top
-    assert draw.side_by_side(gains, "X", least=-9).axes[0].get_xlim() == (-10, 3)
-    figures.svg(fig, ALT)  # its text is large enough

@@ -6,17 +6,16 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench
-from fedlab_book.chapters.mixing import (
+from fedlab_book.chapters.weighing.mixing import (
     HALF,
     IMAGES,
-    PAPER,
     R,
     along_the_line,
-    best_weights,
+    beaten,
     facts,
+    leaning,
     mixing,
     pair,
-    spread,
     where_best,
 )
 
@@ -83,10 +82,21 @@ def test_seeds_that_choose_different_sides_lean_to_none():
     assert found.gain.min() > 20 and found.lean == 0
 
 
-def test_the_best_weight_is_counted_from_the_better_client():
-    """A's weight is 1 - r if A is better: 0.75 at r = 0.25."""
-    assert spread(curves(), 1) == (0.75, 0.75, 0.75)
-    assert spread(curves(a=20, b=40), 1) == (0.25, 0.25, 0.25)
+def test_the_sentence_holds_where_mixtures_lean_to_who_knows_more():
+    """In both rounds; and one half is best for those who know one half each."""
+    knows, even = curves().repeat(4, axis=1), curves(at=HALF).repeat(4, axis=1)
+    told = {"seven and three": knows, "ten and five": knows, "five and five": even}
+    found = leaning(told)
+    assert found["holds"] and len(found["rows"]) == 6
+    assert [r.says for r in found["rows"]] == ["gains"] * 4 + ["within 0.5"] * 2
+    assert not leaning(told | {"five and five": knows})["holds"]
+    assert not leaning(told | {"ten and five": even})["holds"]
+
+
+def test_pairs_are_named_whose_mixture_beats_the_better_client():
+    level = curves(a=61.0)  # what the mixture has, but for a seed's noise
+    assert beaten({"one": curves(), "other": level}, 1) == "one"
+    assert beaten({"other": level}, 1) == "no pair"
 
 
 def test_the_pictures_say_what_they_show():
@@ -97,11 +107,6 @@ def test_the_pictures_say_what_they_show():
     assert "The best mixture is r = 0.25 with 61.0 %." in alt
     assert fig.axes[0].get_title("left") == "one, round 1: best at r = 0.25"
     assert fig.axes[0].get_ylim() == (20, 77)  # of both: 20 to 75, and two more
-    fig, alt = best_weights(lines, [1])
-    assert f"three pairs: {PAPER[0]} to {PAPER[1]}. Ours" in alt
-    assert "one, round 1 0.75 to 0.75; other, round 1 0.25 to 0.25." in alt
-    names = [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    assert names == ["paper: three pairs", "one, round 1", "other, round 1"]
 
 
 @pytest.mark.slow

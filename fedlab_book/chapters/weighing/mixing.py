@@ -1,12 +1,12 @@
-"""Chapter 2's first picture: every mixture of two clients' models.
+"""Every mixture of two clients' models.
 
     mixed = bench.compare(
         {name: pair(bench, counts) for name, counts in PAIRS.items()},
         arms, rounds=4, observe=along_the_line,
     )
     lines = {name: 100 * mixed.curves("FedAvg", name, "line") for name in PAIRS}
-    frames(partial(mixing, lines), Axis("pair", list(PAIRS)), Axis("round", [1, 4]))
-    facts(lines["mild"], 1).gain
+    frames(partial(mixing, lines), Axis("pair", [*PAIRS]), Axis("round", [1, 2, 3, 4]))
+    stated("...", **leaning(lines))
 
 Lines are (seeds, rounds, points of `R`), in percent.
 """
@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 import fedlab_core as fl
 from fedlab_book import draw
 from fedlab_book.bench import Bench, Place, side
+from fedlab_book.chapters.weighing.big import row
 from fedlab_book.figures import INK, canvas, look, styled
 from fedlab_core import tree
 from fedlab_core.metrics import evaluate
@@ -29,7 +30,31 @@ R = np.linspace(0, 1, 21)  # weights of B; A has the rest
 HALF = 10  # where in them both weigh the same
 IMAGES = 800  # of the test set, that every mixture is judged on
 EACH = 360  # samples of each class that a pair is counted out of
-PAPER = (0.7, 0.9)  # Paper: FedDisco Sec. 3, the best weight in its three pairs
+ROUNDS = (1, 4)  # that are looked at
+PAIRS = {  # samples of each class, for A and for B, out of `EACH`
+    "seven and three": [[86] * 6 + [84] + [0] * 3, [0] * 7 + [200] * 3],
+    "ten and five": [[60] * 10, [120] * 5 + [0] * 5],
+    "five and five": [[120] * 5 + [0] * 5, [0] * 5 + [120] * 5],
+}
+ASKED = "seven and three"
+GUESSES = {
+    "half": (
+        "At one half: they hold the same amount, so they know the same amount",
+        "The amount is all that FedAvg looks at. But A has seen seven letters of ten.",
+    ),
+    "A": (
+        "At r = 0: A knows more letters, so B can only do harm",
+        "Alone, B is poor. But nobody else knows its three letters.",
+    ),
+    "between": (
+        "Left of one half, but not at zero",
+        "A knows more, so it counts more; only B knows its three, so it counts, too.",
+    ),
+    "B's side": (
+        "Right of one half: B has more samples of each of its letters",
+        "It knows its three well, and has never seen the other seven.",
+    ),
+}
 
 
 def pair(bench: Bench, counts: Sequence[Sequence[int]]) -> Place:
@@ -111,6 +136,24 @@ def facts(curves: np.ndarray, t: int) -> Facts:
     )
 
 
+def leaning(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Arguments of `finding`: the best mixture of every pair, over one half."""
+    seen = {(n, t): facts(v, t) for n, v in lines.items() for t in ROUNDS}
+    rows = [
+        row(f"{n}, round {t}", f.gain, within=0.5 if f.even else None)
+        for (n, t), f in seen.items()
+    ]
+    even = {key for key in seen if key[0] == "five and five"}
+    holds = all(f.even if key in even else f.lean == 1 for key, f in seen.items())
+    return {"rows": rows, "holds": holds}
+
+
+def beaten(lines: Mapping[str, np.ndarray], t: int) -> str:
+    """Pairs of which a mixture is clearly better than the better client alone."""
+    seen = (n for n, v in lines.items() if side(facts(v, t).over_alone) == 1)
+    return ", ".join(seen) or "no pair"
+
+
 def where_best(found: Facts) -> str:
     """Place of the best mixture, as far as the intervals say.
 
@@ -146,43 +189,5 @@ def mixing(lines: Mapping[str, np.ndarray], pair: str, t: int) -> tuple[Figure, 
         f"{mean[0]:.1f} %, at one half: {mean[HALF]:.1f} %, "
         f"at r = 1: {mean[-1]:.1f} %. "
         f"The best mixture is r = {R[best]:.2f} with {mean[best]:.1f} %."
-    )
-    return fig, alt
-
-
-def spread(curves: np.ndarray, t: int) -> tuple[float, float, float]:
-    """The better client's best weight in round `t`: lowest, highest, on the mean."""
-    seen = curves[:, t - 1]
-    a, b = seen[:, [0, -1]].mean(axis=0)
-    weight = R if b > a else 1 - R
-    each = weight[seen.argmax(axis=1)]
-    star = weight[seen.mean(axis=0).argmax()]
-    return float(each.min()), float(each.max()), float(star)
-
-
-@styled
-def best_weights(
-    lines: Mapping[str, np.ndarray], rounds: Sequence[int]
-) -> tuple[Figure, str]:
-    """The better client's best weight in these rounds, by pair, and the paper's."""
-    where = {f"{n}, round {t}": spread(v, t) for n, v in lines.items() for t in rounds}
-    fig, ax = canvas(520, 360)
-    thick = {"linewidth": 9, "solid_capstyle": "butt", "alpha": 0.55}
-    ax.plot(PAPER, [0, 0], color=look("FedAvg")["color"], **thick)
-    colour = look("FedDisco")["color"]
-    for k, (low, high, star) in enumerate(where.values(), 1):
-        ax.plot([low, high], [k, k], color=colour, **thick)
-        draw.mark_best(ax, np.array([star]), np.array([k]), colour)
-    names = ["paper: three pairs", *where]
-    ax.set_yticks(range(len(names)), names)
-    ax.axvline(R[HALF], color=INK, linestyle=":", linewidth=1.5)
-    ax.set(xlabel="best weight of the better client", xlim=(0, 1.06))
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.grid(axis="x")
-    alt = (
-        "Best weight of the client that is better alone. Paper, three pairs: "
-        f"{PAPER[0]} to {PAPER[1]}. Ours, lowest and highest seed: "
-        + "; ".join(f"{n} {a:.2f} to {b:.2f}" for n, (a, b, _) in where.items())
-        + "."
     )
     return fig, alt

@@ -1,0 +1,1 @@
+"""Chapter 2: how loudly should a clinic speak? A module a section."""

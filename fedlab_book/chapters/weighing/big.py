@@ -1,0 +1,112 @@
+"""Ten clinics, two of them big: three ways to count them, and all letters in one place.
+
+    places = {TWO: dealt(bench, counts), EVERY: dealt(bench, others)}
+    found = bench.compare(places, ways, {TWO: 40, EVERY: 20})
+    one = dealt(bench, counts.sum(0, keepdims=True))
+    pooled = bench.compare({TWO: one}, {POOLED: ways[SIZE]}, 20)
+    stated("...", **two_letters(found, pooled))
+
+Numbers are seed by seed, in percent or points; rounds count from one.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import fedlab_core as fl
+from fedlab_book.bench import Bench, Comparison, Place, side
+from fedlab_book.findings import Row
+from fedlab_book.panels import Panel, course
+from fedlab_core.partition.designs import designed
+
+SIZE, EQUAL, DISCO, POOLED = "by size", "equal", "FedDisco", "all in one place"
+TWO, EVERY = "two letters", "all ten"
+EARLY, END, LATE = (2, 4), (16, 20), (36, 40)  # rounds, first and last
+SAID = ("gains", "loses", "cannot tell")
+GUESSES = {
+    "By size": "The two big ones have most of the say, and know four letters of ten.",
+    "Equal, clearly above FedDisco": "FedDisco weighs the mix, too. But its weights "
+    "are nearly equal here, as you will see.",
+    "FedDisco, clearly above equal": "It hears whoever has an even mix. But here these "
+    "are the small ones, and to count equally is to hear them, too.",
+    "Equal and FedDisco, alike": "Both quieten the two big ones. No more was needed.",
+}
+_LOOKS = {SIZE: "FedAvg", EQUAL: "Equal", DISCO: "FedDisco", POOLED: "Centralised"}
+
+
+def dealt(bench: Bench, counts: np.ndarray) -> Place:
+    """Clinics with so many of each letter, drawn anew for every seed."""
+
+    def made(seed: int) -> fl.Scenario:
+        data = bench.task(seed)
+        return fl.Scenario(data, designed(data.y_train, counts, seed=seed))
+
+    return bench.place(made)
+
+
+def read(
+    found: Comparison, arm: str, where: str, rounds: tuple[int, int]
+) -> np.ndarray:
+    """Accuracy on average over some rounds."""
+    first, last = rounds
+    return 100 * found.curves(arm, where)[:, first - 1 : last].mean(axis=1)
+
+
+def ahead(
+    found: Comparison, arm: str, where: str, rounds: tuple[int, int], over: str = SIZE
+) -> np.ndarray:
+    """Points that one way to count is ahead of another."""
+    return read(found, arm, where, rounds) - read(found, over, where, rounds)
+
+
+def row(name: str, values: np.ndarray, **more: Any) -> Row:
+    """A row in the words of this chapter."""
+    return Row(name, values, words=SAID, **more)
+
+
+def called(rounds: tuple[int, int]) -> str:
+    """Rounds as a row names them."""
+    return f"rounds {rounds[0]} to {rounds[1]}"
+
+
+def two_letters(found: Comparison, pooled: Comparison) -> dict[str, Any]:
+    """Arguments of `stated`: where the big ones know two letters each."""
+    one = read(pooled, POOLED, TWO, END)
+    facts = {
+        f"equal, {called(t)}": ahead(found, EQUAL, TWO, t) for t in (EARLY, END, LATE)
+    }
+    facts[f"FedDisco, {called(END)}"] = ahead(found, DISCO, TWO, END)
+    facts[f"all in one place, {called(END)}"] = one - read(found, SIZE, TWO, END)
+    facts["all in one place, over equal"] = one - read(found, EQUAL, TWO, END)
+    rows = {name: row(name, values) for name, values in facts.items()}
+    apart = ahead(found, DISCO, TWO, END, EQUAL)
+    rows["apart"] = row("FedDisco, over equal", apart, within=1)
+    closing = facts[f"equal, {called(END)}"] - facts[f"equal, {called(LATE)}"]
+    holds = rows["apart"].near and side(closing) == 1
+    return {"facts": rows, "sides": [-1, 1, 1, 1, 1, 0, None], "holds": holds}
+
+
+def right(found: Comparison) -> str:
+    """Answer to who reads most at the end, as far as the intervals say."""
+    size, equal, disco, both = GUESSES
+    pairs = ((EQUAL, SIZE), (DISCO, SIZE), (EQUAL, DISCO))
+    sides = [side(ahead(found, a, TWO, END, b)) for a, b in pairs]
+    if 1 not in sides[:2]:
+        return size
+    if row("", ahead(found, EQUAL, TWO, END, DISCO), within=1).near:
+        return both
+    return {1: equal, -1: disco, 0: both}[sides[2]]
+
+
+def by_round(found: Comparison, pooled: Comparison) -> tuple[Panel, Panel]:
+    """Accuracy of all ways for twenty rounds; the gain of equal weights for all."""
+    curves = {
+        arm: 100 * found.curves(arm, TWO)[:, : END[1]] for arm in (SIZE, EQUAL, DISCO)
+    }
+    curves[POOLED] = 100 * pooled.curves(POOLED, TWO)[:, : END[1]]
+    gain = 100 * (found.curves(EQUAL, TWO) - found.curves(SIZE, TWO))
+    title = "equal less size"
+    less = course({title: gain}, label="points", title=title, zero=True)
+    read = course(curves, label="letters read (%)", title="accuracy", colours=_LOOKS)
+    return read, replace(less, names=None)
