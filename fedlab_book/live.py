@@ -20,13 +20,14 @@ from matplotlib.figure import Figure
 from fedlab_book.figures import INK, PALETTE, canvas, framed, styled, svg
 from fedlab_book.html import macros
 from fedlab_browser.playground import state as can
-from fedlab_browser.playground.observers import letters_read
+from fedlab_browser.playground.observers import letters_read, own_letters
 from fedlab_browser.playground.page_file import Page, kept
 from fedlab_core import Run, run_all, tree
 from fedlab_core.errors import require
 from fedlab_core.rounds.records import Round
 
 PICTURES = ("clients", "plane", "curve", "letters")
+MEASURES = {"accuracy": "all letters", "own": "own letters"}
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def live(
     rounds: int = 5,
     until: int = 20,
     pooled: bool = False,
+    measure: str = "accuracy",
     goal: Goal | None = None,
 ) -> HTML | Page:
     """A federation with this state, of which the reader can change what is named.
@@ -99,8 +101,10 @@ def live(
         pictures: of `PICTURES`.
         until: the round at which Play pauses.
         pooled: with the curve of all letters in one place beside it.
+        measure: which accuracy it is about, of `MEASURES`.
         goal: what to reach in it.
     """
+    require(measure in MEASURES, f"measure={measure!r}: choose from {[*MEASURES]}")
     chosen = can.said(can.parsed(state))
     for name, there, known in (
         ("rows", rows, can.CHOICES),
@@ -112,22 +116,27 @@ def live(
     options: dict[str, Any] = {"state": chosen, "rows": [*rows], "sliders": [*sliders]}
     options |= {"pictures": [*pictures], "until": until}
     options |= {"pooled": True} if pooled else {}
+    options |= {"measure": measure} if measure != "accuracy" else {}
     options |= {"goal": goal.options} if goal else {}
-    still = framed(svg(played(chosen, rounds, pictures), alt))
+    still = framed(svg(played(chosen, rounds, pictures, measure), alt))
     if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
         return Page(kept, options, still)
     return HTML(str(macros("pages").live(json.dumps(options), still)))
 
 
 @styled
-def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
+def played(
+    state: str, rounds: int, pictures: Sequence[str], measure: str = "accuracy"
+) -> Figure:
     """The playground's pictures of a state after some rounds."""
     s, seen, read = can.parsed(state), list[Round](), list[list[float]]()
+    own = list[list[float]]()
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
     def observe(now: Round) -> dict[str, float]:
         seen[:] = [now]
         read.append(letters_read(now))
+        own.append(own_letters(now))
         return {}
 
     run = Run(world, method, rounds, int(s["seed"]), can.present(s), observe=observe)
@@ -135,17 +144,21 @@ def played(state: str, rounds: int, pictures: Sequence[str]) -> Figure:
     fig, axes = canvas(300 * len(pictures), 290, ncols=len(pictures), squeeze=False)
     for ax, name in zip(axes[0], pictures, strict=True):
         if name == "curve":
-            _curve(ax, [row["accuracy"] for row in history.rows])
+            on_all = [row["accuracy"] for row in history.rows]
+            curve = on_all if measure == "accuracy" else np.mean(own, axis=1)
+            _curve(ax, curve, MEASURES[measure])
         elif name == "letters":
             _letters(ax, np.array(read).T, world.classes)
+        elif name == "clients" and measure == "own":
+            _own(ax, own[-1])
         else:
             {"plane": _plane, "clients": _clients}[name](ax, seen[0])
     return fig
 
 
-def _curve(ax: Axes, accuracy: Sequence[float]) -> None:
+def _curve(ax: Axes, accuracy: Sequence[float] | np.ndarray, of: str) -> None:
     ax.plot(range(1, len(accuracy) + 1), 100 * np.array(accuracy), marker="o")
-    ax.set(title="Accuracy on all letters", xlabel="round", ylabel="%", ylim=(0, 100))
+    ax.set(title=f"Accuracy on {of}", xlabel="round", ylabel="%", ylim=(0, 100))
 
 
 def _letters(ax: Axes, read: np.ndarray, names: Sequence[str]) -> None:
@@ -176,6 +189,13 @@ def _plane(ax: Axes, now: Round) -> None:
             ax.text(x, y, str(k + 1), ha="center", va="center")
     ax.set(title="Where the models went", aspect="equal")
     ax.axis("off")
+
+
+def _own(ax: Axes, accuracy: Sequence[float]) -> None:
+    clients = np.arange(1, len(accuracy) + 1)
+    ax.bar(clients, 100 * np.array(accuracy), color=PALETTE["blue"])
+    ax.set(title="What each reads of its own letters", xlabel="client", ylabel="%")
+    ax.set(xticks=clients, ylim=(0, 100))
 
 
 def _clients(ax: Axes, now: Round) -> None:

@@ -1,55 +1,10 @@
-"""Chapter 7: coalitions, what they cost, and whom they take in."""
+"""Chapter 7: when two clients train together, and the merge of two coalitions."""
 
 import math
 
 import numpy as np
 
-from fedlab_book.checks._tools import Answer, Traps, call, compare, fail
-
-
-def collaboration(answer: Answer) -> str:
-    for homes, sizes, i in (
-        ([0, 0, 1], [100, 300, 50], 0),
-        ([2, 0, 2, 2], [10, 90, 30, 60], 3),
-        ([0, 1, 2], [5, 6, 7], 1),
-    ):
-        got, case = call(answer, np.array(homes), np.array(sizes), i)
-        m, mine = np.array(sizes, dtype=float), np.array(homes) == homes[i]
-        expected = mine * m / (m * mine).sum()
-        traps: Traps = {
-            "only the members of client i's own coalition count": m / m.sum(),
-            "inside a coalition, clients count by their sizes": mine / mine.sum(),
-            "the weights do not sum to one: divide by the coalition's samples": mine
-            * m
-            / m.sum(),
-        }
-        compare(case, got, expected, traps)
-    return "weights by size inside the coalition, zero outside, summing to one"
-
-
-def objective(answer: Answer) -> str:
-    for homes, sizes, C in (
-        ([0, 0, 1], [100, 300, 50], 5.0),
-        ([1, 1, 1, 1], [10, 90, 30, 60], 2.0),
-        ([0, 1, 2, 0], [7, 60, 30, 600], 8.0),
-    ):
-        d, m = _distances(len(homes)), np.array(sizes)
-        got, case = call(answer, np.array(homes), d.copy(), m, C)
-        quantity, shift = _parts(homes, d, m)
-        plain = np.array(homes)[:, None] == np.array(homes)
-        traps: Traps = {
-            "take the mean over clients, not the sum": (C * quantity + shift).sum(),
-            "the second term is missing: distances to the coalition": C
-            * quantity.mean(),
-            "the first term is missing: C over the root of the samples": shift.mean(),
-            "the distances of a client are averaged by size: the weights of exercise "
-            "7.1": (C * quantity + (plain * d).sum(1) / plain.sum(1)).mean(),
-            "the root is of the coalition's samples, not of the client's": (
-                C / np.sqrt(m) + shift
-            ).mean(),
-        }
-        compare(case, got, (C * quantity + shift).mean(), traps)
-    return "a mean over clients of capacity by samples and distances by size"
+from fedlab_book.checks._tools import Answer, call, compare, fail
 
 
 def merge_from(answer: Answer) -> str:

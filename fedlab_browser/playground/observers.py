@@ -21,10 +21,15 @@ def _rates(now: Round) -> torch.Tensor:
     return torch.tensor(rates)
 
 
+def own_letters(now: Round) -> list[float]:
+    """Each client's accuracy, on letters as often as it has them."""
+    counts = now.world.counts.float()
+    return ((_rates(now) * counts).sum(1) / counts.sum(1)).tolist()
+
+
 def own_accuracy(now: Round) -> float:
     """The clients' mean accuracy, each on letters as often as it has them."""
-    counts = now.world.counts.float()
-    return float(((_rates(now) * counts).sum(1) / counts.sum(1)).mean())
+    return float(np.mean(own_letters(now)))
 
 
 def letters_read(now: Round) -> list[float]:
