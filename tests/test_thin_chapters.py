@@ -124,9 +124,9 @@ def test_three_exercises_are_a_knob_a_pencil_and_a_piece_to_build(
     """The knob's piece says when it is done; what is built is checked."""
     cells = shown(executed)
     text = "\n".join(text for text, _ in cells)
-    asked = re.findall(r"\*\*Exercise \d\.(\d)\*\* \(([a-z ]+),", text)
+    asked = re.findall(r"\*\*Exercise \d\.(\d)\*\* \(([^)]*)\)", text)
     assert [number for number, _ in asked] == ["1", "2", "3"]
-    assert {"turn a knob", "pencil"} < {kind for _, kind in asked}
+    assert sum("pencil" in kind for _, kind in asked) == 1
     assert any("&#34;goal&#34;" in html for _, html in cells)
     assert any("exercise" in tags(c) for c in code(name))
 
