@@ -28,6 +28,17 @@ from fedlab_core.rounds.records import Round
 
 PICTURES = ("clients", "plane", "curve", "letters")
 MEASURES = {"accuracy": "all letters", "own": "own letters"}
+SIDES = ("#00897b", "#a87000")  # of two federations side by side, as on the page
+# A division and a seed, which two have in common.
+COMMON = ("split", "alpha", "rho", "ratio", "clients", "draw", "seed")
+_PHRASES = {
+    "weigh": "counts by",
+    "pace": "meets by",
+    "server": "server:",
+    "groups": "averaged with",
+    "personal": "for itself:",
+}
+_ODD = {"weigh=equal": "counts equally", "weigh=last": "counts one by hand"}
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,8 @@ def live(
     pooled: bool = False,
     measure: str = "accuracy",
     goal: Goal | None = None,
+    beside: str = "",
+    seeds: bool = False,
 ) -> HTML | Page:
     """A federation with this state, of which the reader can change what is named.
 
@@ -103,9 +116,16 @@ def live(
         pooled: with the curve of all letters in one place beside it.
         measure: which accuracy it is about, of `MEASURES`.
         goal: what to reach in it.
+        beside: choices in which a second federation is other than the first, as in an
+            address; it trains in step, of the same seed and division.
+        seeds: with a button that plays five seeds, of both if there are two.
     """
     require(measure in MEASURES, f"measure={measure!r}: choose from {[*MEASURES]}")
-    chosen = can.said(can.parsed(state))
+    chosen, other = can.said(can.parsed(state)), _named(beside)
+    shared = ", ".join(n for n in other if n in COMMON)
+    require(not shared, f"beside={beside!r}: two federations share {shared}")
+    can.sound(can.parsed(state) | other)
+    require(not other or "letters" not in pictures, "letters are drawn of one only")
     for name, there, known in (
         ("rows", rows, can.CHOICES),
         ("sliders", sliders, can.NUMBERS),
@@ -118,7 +138,9 @@ def live(
     options |= {"pooled": True} if pooled else {}
     options |= {"measure": measure} if measure != "accuracy" else {}
     options |= {"goal": goal.options} if goal else {}
-    still = framed(svg(played(chosen, rounds, pictures, measure), alt))
+    options |= {"beside": other} if other else {}
+    options |= {"seeds": True} if seeds else {}
+    still = framed(svg(played(chosen, rounds, pictures, other, measure), alt))
     if os.environ.get("FEDLAB_PAGES") != "1":  # no page of ours: nobody serves scripts
         return Page(kept, options, still)
     return HTML(str(macros("pages").live(json.dumps(options), still)))
@@ -126,11 +148,49 @@ def live(
 
 @styled
 def played(
-    state: str, rounds: int, pictures: Sequence[str], measure: str = "accuracy"
+    state: str,
+    rounds: int,
+    pictures: Sequence[str],
+    other: can.State | None = None,
+    measure: str = "accuracy",
 ) -> Figure:
-    """The playground's pictures of a state after some rounds."""
-    s, seen, read = can.parsed(state), list[Round](), list[list[float]]()
-    own = list[list[float]]()
+    """The playground's pictures of a state after some rounds; beside it, of another."""
+    s = can.parsed(state)
+    sides = [s, s | other] if other else [s]
+    found = [_run(side, rounds) for side in sides]
+    names = apart(sides[0], sides[1]) if other else ("",)
+    every = [n for n in pictures for _ in (sides if n == "plane" else [0])]
+    fig, axes = canvas(300 * len(every), 290, ncols=len(every), squeeze=False)
+    reach = max(_reach(seen.last) for seen in found)
+    left, colours = iter(range(len(sides))), SIDES if other else [PALETTE["blue"]]
+    for ax, name in zip(axes[0], every, strict=True):
+        if name == "curve":
+            curves = [seen.curves[measure] for seen in found]
+            _curve(ax, curves, MEASURES[measure], names, colours)
+        elif name == "letters":
+            _letters(ax, np.array(found[0].letters).T, can.world_of(s).classes)
+        elif name == "plane":
+            side = next(left)
+            _plane(ax, found[side].last, reach, colours[side], names[side])
+        elif measure == "own":
+            _own(ax, [seen.own for seen in found], names, colours)
+        else:
+            _clients(ax, [seen.last for seen in found], names, colours)
+    return fig
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Traces of a run: its last round, curves by measure, letters by round."""
+
+    last: Round
+    curves: dict[str, list[float]]
+    letters: list[list[float]]
+    own: list[float]
+
+
+def _run(s: can.State, rounds: int) -> _Seen:
+    seen, read, own = list[Round](), list[list[float]](), list[list[float]]()
     world, method = can.world_of(s), can.method_of(s, can.group_of(s))
 
     def observe(now: Round) -> dict[str, float]:
@@ -141,24 +201,43 @@ def played(
 
     run = Run(world, method, rounds, int(s["seed"]), can.present(s), observe=observe)
     (history,) = run_all([run], progress=False)
-    fig, axes = canvas(300 * len(pictures), 290, ncols=len(pictures), squeeze=False)
-    for ax, name in zip(axes[0], pictures, strict=True):
-        if name == "curve":
-            on_all = [row["accuracy"] for row in history.rows]
-            curve = on_all if measure == "accuracy" else np.mean(own, axis=1)
-            _curve(ax, curve, MEASURES[measure])
-        elif name == "letters":
-            _letters(ax, np.array(read).T, world.classes)
-        elif name == "clients" and measure == "own":
-            _own(ax, own[-1])
-        else:
-            {"plane": _plane, "clients": _clients}[name](ax, seen[0])
-    return fig
+    everyone = [row["accuracy"] for row in history.rows]
+    curves = {"accuracy": everyone, "own": np.mean(own, axis=1).tolist()}
+    return _Seen(seen[0], curves, read, own[-1])
 
 
-def _curve(ax: Axes, accuracy: Sequence[float] | np.ndarray, of: str) -> None:
-    ax.plot(range(1, len(accuracy) + 1), 100 * np.array(accuracy), marker="o")
+def apart(one: can.State, other: can.State) -> tuple[str, str]:
+    """The words for in what two states differ, of each, as the page has them."""
+    differ = [n for n in one if one[n] != other[n]]
+
+    def words(n: str, s: can.State) -> str:
+        if n in can.CHOICES:
+            plain = f"{_PHRASES.get(n, '')} {can.CHOICES[n][str(s[n])]}".strip()
+            return _ODD.get(f"{n}={s[n]}", plain)
+        many = f"{can.present(s) or s['clients']} of {s['clients']:g}"
+        value = many if n == "present" else f"{s[n]:g}"
+        return f"{can.NUMBERS[n].name.lower()} {value}"
+
+    def told(s: can.State) -> str:
+        known = [n for n in differ if n in can.CHOICES or can.matters(s, n)]
+        return ", ".join(words(n, s) for n in known) or "without"
+
+    return told(one), told(other)
+
+
+def _curve(
+    ax: Axes,
+    accuracies: Sequence[Sequence[float]],
+    of: str,
+    names: Sequence[str],
+    colours: Sequence[str],
+) -> None:
+    for accuracy, name, colour in zip(accuracies, names, colours, strict=True):
+        x, y = range(1, len(accuracy) + 1), 100 * np.array(accuracy)
+        ax.plot(x, y, marker="o", color=colour, label=name)
     ax.set(title=f"Accuracy on {of}", xlabel="round", ylabel="%", ylim=(0, 100))
+    if len(accuracies) > 1:
+        ax.legend()
 
 
 def _letters(ax: Axes, read: np.ndarray, names: Sequence[str]) -> None:
@@ -169,17 +248,26 @@ def _letters(ax: Axes, read: np.ndarray, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), names)
 
 
-def _plane(ax: Axes, now: Round) -> None:
-    """Draw the models' ways in the plane of the clients' two first directions."""
+def _ways(now: Round) -> tuple[np.ndarray, torch.Tensor]:
+    """The clients' ends in the plane of their two first directions, and those."""
     begin = tree.take(now.before, [now.group_of[k] for k in now.ids])
     gone = tree.flatten({n: now.trained.states[n] - v for n, v in begin.items()}, True)
     _, _, directions = torch.linalg.svd(gone.double(), full_matrices=False)
-    ends = (gone.double() @ directions[:2].T).numpy()
+    return (gone.double() @ directions[:2].T).numpy(), directions[:2]
+
+
+def _reach(now: Round) -> float:
+    return float(np.linalg.norm(_ways(now)[0], axis=1).max())
+
+
+def _plane(ax: Axes, now: Round, reach: float, colour: str, name: str) -> None:
+    """Draw the models' ways in the plane of the clients' two first directions."""
+    ends, directions = _ways(now)
     for g in sorted({now.group_of[k] for k in now.ids}):
         moved = {n: now.after[n][g] - v[g] for n, v in now.before.items()}
-        x, y = (directions[:2] @ tree.flatten(moved).double()).numpy()
-        ax.plot([0, x], [0, y], color=PALETTE["blue"], linewidth=3)
-        ax.plot(x, y, "o", color=PALETTE["blue"], markersize=9)
+        x, y = (directions @ tree.flatten(moved).double()).numpy()
+        ax.plot([0, x], [0, y], color=colour, linewidth=3)
+        ax.plot(x, y, "o", color=colour, markersize=9)
     longest = np.abs(ends).max()
     for k, end in zip(now.ids, ends, strict=True):
         ax.plot(*zip((0, 0), end, strict=True), color=INK, alpha=0.4, linewidth=1)
@@ -187,27 +275,42 @@ def _plane(ax: Axes, now: Round) -> None:
         if far > 0.15 * longest:  # else there is no room for its number
             x, y = end * (1 + 0.08 * longest / far)
             ax.text(x, y, str(k + 1), ha="center", va="center")
-    ax.set(title="Where the models went", aspect="equal")
+    ax.set(title=name or "Where the models went", aspect="equal")
+    if name:  # two of one scale
+        ax.set(xlim=(-1.15 * reach, 1.15 * reach), ylim=(-1.15 * reach, 1.15 * reach))
     ax.axis("off")
 
 
-def _own(ax: Axes, accuracy: Sequence[float]) -> None:
-    clients = np.arange(1, len(accuracy) + 1)
-    ax.bar(clients, 100 * np.array(accuracy), color=PALETTE["blue"])
-    ax.set(title="What each reads of its own letters", xlabel="client", ylabel="%")
-    ax.set(xticks=clients, ylim=(0, 100))
-
-
-def _clients(ax: Axes, now: Round) -> None:
+def _clients(
+    ax: Axes, rounds: Sequence[Round], names: Sequence[str], colours: Sequence[str]
+) -> None:
     """How much each client counts, beside what its size alone would give."""
-    weights = np.zeros(len(now.world))
-    for g, shares in enumerate(now.weights):
-        who = [k for k in now.ids if now.group_of[k] == g]
-        weights[who] = shares.numpy()
+    now, wide = rounds[0], 0.8 / len(rounds)
     sizes = now.world.counts.sum(1).double()
     by_size = (sizes / sizes.sum()).numpy()
-    clients = np.arange(1, len(weights) + 1)
-    ax.bar(clients, weights, color=PALETTE["blue"], label="weight")
+    clients = np.arange(1, len(now.world) + 1)
+    for i, (one, name) in enumerate(zip(rounds, names, strict=True)):
+        weights = np.zeros(len(one.world))
+        for g, shares in enumerate(one.weights):
+            weights[[k for k in one.ids if one.group_of[k] == g]] = shares.numpy()
+        at = clients + wide * (i - (len(rounds) - 1) / 2)
+        ax.bar(at, weights, wide, color=colours[i], label=name or "weight")
     ax.plot(clients, by_size, "_", color=INK, markersize=16, label="by size")
     ax.set(title="How much each counts", xlabel="client", xticks=clients)
     ax.legend()
+
+
+def _own(
+    ax: Axes,
+    accuracies: Sequence[Sequence[float]],
+    names: Sequence[str],
+    colours: Sequence[str],
+) -> None:
+    wide, clients = 0.8 / len(accuracies), np.arange(1, len(accuracies[0]) + 1)
+    for i, (values, name) in enumerate(zip(accuracies, names, strict=True)):
+        at = clients + wide * (i - (len(accuracies) - 1) / 2)
+        ax.bar(at, 100 * np.array(values), wide, color=colours[i], label=name)
+    ax.set(title="What each reads of its own letters", xlabel="client", ylabel="%")
+    ax.set(xticks=clients, ylim=(0, 100))
+    if len(accuracies) > 1:
+        ax.legend()

@@ -55,6 +55,9 @@ def test_a_notebook_brings_everything_along(monkeypatch):
         ("", {"rows": ["rul"]}, "rows=rul: choose from rule, weigh"),
         ("", {"sliders": ["gamma"]}, "sliders=gamma: choose from alpha"),
         ("", {"pictures": ["map"]}, "pictures=map: choose from clients, plane"),
+        ("", {"beside": "seed=1"}, "two federations share seed"),
+        ("", {"beside": "rule=adam"}, "rule='adam'"),
+        ("", {"beside": "weigh=equal", "pictures": ["letters"]}, "of one only"),
     ],
 )
 def test_what_is_not_there_is_said(state, how, says):
@@ -96,6 +99,26 @@ def test_every_picture_of_every_kind_of_state_can_be_drawn(text):
     fig = piece.played(text, 2, piece.PICTURES)
     titles = [ax.get_title("left") for ax in fig.axes]
     assert len(titles) == len(piece.PICTURES) and all(titles)
+
+
+def test_two_federations_are_drawn_beside_each_other():
+    """Both curves, a plane of each by one scale, and both weights."""
+    fig = piece.played(
+        "split=big", 2, ["clients", "plane", "curve"], {"weigh": "equal"}
+    )
+    clients, one, other, curve = fig.axes
+    assert one.get_xlim() == other.get_xlim() and len(clients.patches) == 20
+    _, names = curve.get_legend_handles_labels()
+    assert names == ["counts by size", "counts equally"]
+    titles = [ax.get_title("left") for ax in (one, other)]
+    assert titles == names
+
+
+def test_the_words_for_a_difference():
+    one = can.parsed("weigh=equal&present=0.5")
+    told = piece.apart(one, can.parsed("weigh=equal&rule=fedprox&fedprox.mu=1"))
+    assert told[0] == "SGD, clients a round 5 of 10"
+    assert told[1] == "FedProx, clients a round 10 of 10, pull, μ 1"
 
 
 def test_the_weights_drawn_are_the_runs():

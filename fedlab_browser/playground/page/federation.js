@@ -26,7 +26,7 @@ export async function load({ fast = true } = {}) {
   return {
     rules, task, divided, shared: { x: images.subarray(0, learnt), y }, x_test: images.subarray(learnt, tested),
     proxy: { x: images.subarray(tested), y: y_proxy }, // what a server that learns has
-    arenas: [new Arena(0.6), new Arena(0.3)],
+    arenas: [0.35, 0.35, 0.2].map((share) => new Arena(share)), // two that play, and what is played beside them
   };
 }
 
@@ -77,7 +77,7 @@ export class Federation {
   }
 
   // All letters in one place: plain steps, as many a round as a client takes on average.
-  static async pooled(world, state, arena = 1) {
+  static async pooled(world, state, arena = 2) {
     const { held } = division(world.task, (await world.divided(state.clients))[splitName(world.task, state)], state.clients);
     const each = held.map((ids) => state.epochs * Math.ceil(ids.length / world.task.batch));
     const steps = state.pace === "steps" ? state.steps : Math.round(mean(each));

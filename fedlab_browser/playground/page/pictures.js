@@ -33,14 +33,20 @@ function sized(svg) {
   return size;
 }
 
-// What each client holds, how much it counts, and what it reads of its own letters.
-export function strip(svg, { counts, wrong, homes, grouped, last }) {
+// What each client holds, how much it counts, and what it reads of its own letters; of
+// two federations side by side, {last, colour} each, both weights, and by how much what
+// is read differs.
+export function strip(svg, { counts, wrong, homes, grouped, shown }) {
   const [width] = sized(svg), left = 62, n = counts.length, wide = (width - left) / n, parts = [];
-  const sizes = counts.map(total), most = Math.max(...sizes), learnt = last?.learnt.length > 0;
-  const weights = counts.map((_, k) => last?.clients[k].weight);
+  const sizes = counts.map(total), most = Math.max(...sizes), two = shown.length > 1;
+  const weights = shown.map(({ last }) => counts.map((_, k) => last?.clients[k].weight)), learnt = ({ last }) => last?.learnt.length > 0;
+  const read = (k) => {
+    const [own, other] = shown.map(({ last }) => last && Math.round(100 * last.clients[k].own));
+    return own === undefined || (two && other === undefined) ? "–" : !two ? own : own === other ? "0" : own > other ? `+${own - other}` : `−${other - own}`;
+  };
   const shares = sizes.map((size, k) => size / total(sizes.filter((_, j) => homes[j] === homes[k])));
-  const top = Math.max(0.2, ...weights.filter((w) => w !== undefined), ...shares);
-  for (const [y, says] of [[40, "letters"], [102, "weight"], [117, "— by size"], [136, "own, %"], [152, "client"]]) parts.push(text(0, y, says, "start"));
+  const top = Math.max(0.2, ...weights.flat().filter((w) => w !== undefined), ...shares);
+  for (const [y, says] of [[40, "letters"], [102, "weight"], [117, "— by size"], [136, two ? "own, ± %" : "own, %"], [152, "client"]]) parts.push(text(0, y, says, "start"));
   counts.forEach((count, k) => {
     const x = left + k * wide + 3, w = wide - 6, middle = x + w / 2;
     let y = 68;
@@ -50,34 +56,37 @@ export function strip(svg, { counts, wrong, homes, grouped, last }) {
     });
     if (k === wrong) parts.push(text(middle, y - 3, "wrong", "middle", ""));
     parts.push(text(middle, 80, sizes[k]), make("rect", { x, y: 86, width: w, height: 36, class: "track" }));
-    if (weights[k] !== undefined) {
-      const h = (36 * weights[k]) / top;
-      parts.push(make("rect", { x, y: 122 - h, width: w, height: h, class: learnt ? "bar learnt" : "bar" }));
-    }
+    shown.forEach((one, i) => {
+      const h = (36 * (weights[i][k] ?? 0)) / top, wide_ = w / shown.length;
+      if (h) parts.push(make("rect", { x: x + i * wide_, y: 122 - h, width: wide_, height: h, class: learnt(one) ? "bar learnt" : "bar", style: one.colour && `fill: ${one.colour}; stroke: ${one.colour}` }));
+    });
     const mark = 122 - (36 * shares[k]) / top;
-    parts.push(line(x - 2, mark, x + w + 2, mark, "mark"), text(middle, 136, last ? Math.round(100 * last.clients[k].own) : "–"));
+    parts.push(line(x - 2, mark, x + w + 2, mark, "mark"), text(middle, 136, read(k)));
     parts.push(text(middle, 152, `${k + 1}${grouped ? GROUPS[homes[k]] : ""}`, "middle", ""));
   });
   svg.replaceChildren(...parts);
   return counts.map((_, k) => {
-    const weight = weights[k] === undefined ? (last ? ", not there this round" : "") : `, ${learnt ? "learnt weight" : "weight"} ${percent(weights[k])}`;
-    return `client ${k + 1}: ${sizes[k]} letters${k === wrong ? ", wrong labels" : ""}${weight}${last ? `, accuracy on its own ${percent(last.clients[k].own)}` : ""}`;
+    const told = shown.map((one, i) => {
+      const { last, name } = one, weight = weights[i][k] === undefined ? (last ? ", not there this round" : "") : `, ${learnt(one) ? "learnt weight" : "weight"} ${percent(weights[i][k])}`;
+      return `${name && last ? `, ${name}` : ""}${weight}${last ? `, accuracy on its own ${percent(last.clients[k].own)}` : ""}`;
+    });
+    return `client ${k + 1}: ${sizes[k]} letters${k === wrong ? ", wrong labels" : ""}${told.join("")}`;
   }).join("; ");
 }
 
 // An arrow from the middle; nothing where it would be shorter than its head.
-function arrow([x0, y0], [x, y], kind, head) {
-  const long = Math.hypot(x - x0, y - y0);
-  if (long < head) return [make("circle", { cx: x, cy: y, r: head / 3, class: `${kind} tip` })];
+function arrow([x0, y0], [x, y], kind, head, colour) {
+  const long = Math.hypot(x - x0, y - y0), [drawn, filled] = ["stroke", "fill"].map((n) => colour && `${n}: ${colour}`);
+  if (long < head) return [make("circle", { cx: x, cy: y, r: head / 3, class: `${kind} tip`, style: filled })];
   const [u, v] = [(x - x0) / long, (y - y0) / long], [bx, by] = [x - head * u, y - head * v], side = head / 2;
-  return [line(x0, y0, bx, by, kind), make("polygon", { points: `${x},${y} ${bx - side * v},${by + side * u} ${bx + side * v},${by - side * u}`, class: `${kind} tip` })];
+  return [make("line", { x1: x0, y1: y0, x2: bx, y2: by, class: kind, style: drawn }), make("polygon", { style: filled, points: `${x},${y} ${bx - side * v},${by + side * u} ${bx + side * v},${by - side * u}`, class: `${kind} tip` })];
 }
 
 export const reachOf = ({ plane: { clients, servers } }) => Math.max(...[...clients, ...servers].map(({ at }) => Math.hypot(...at)), 1e-9);
 
 // Every client's update in the plane in which they differ most, and the average's; of the
 // round before, faintly. `reach` is what fits in: it stays, so that lengths compare.
-export function plane(svg, { rows, reach }) {
+export function plane(svg, { rows, reach, colour }) {
   const [width, height] = sized(svg), middle = [width / 2, height / 2], last = rows.at(-1), parts = [];
   const scale = (Math.min(width, height) / 2 - 20) / reach, to = ([x, y = 0]) => [middle[0] + scale * x, middle[1] - scale * y];
   for (const { at } of rows.at(-2)?.plane.clients ?? []) parts.push(line(...middle, ...to(at), "before"));
@@ -95,7 +104,7 @@ export function plane(svg, { rows, reach }) {
     if (long > 12) parts.push(text(x, y + 4, k + 1, "middle", ""));
   }
   parts.push(make("circle", { cx: middle[0], cy: middle[1], r: 4, class: "begin" }));
-  for (const { at } of last?.plane.servers ?? []) parts.push(...arrow(middle, to(at), "mean", 13));
+  for (const { at } of last?.plane.servers ?? []) parts.push(...arrow(middle, to(at), "mean", 13, colour));
   if (last) {
     const most = 90 / scale, ten = 10 ** Math.floor(Math.log10(most)), length = [5, 2, 1].find((n) => n * ten <= most) * ten;
     const [x, y] = [4, height - 4], end = x + scale * length;
@@ -104,7 +113,7 @@ export function plane(svg, { rows, reach }) {
   svg.replaceChildren(...parts);
 }
 
-// Runs as curves: {colour, now, at: [[x, value]], bands: [[x, low, high]], mean: [x, x, value]}.
+// Runs as curves: {colour, now, at: [[x, value]], bands: [[x, low, high, middle]], mean: [x, x, value]}.
 export function curve(svg, { runs, lines, most, parts: share, label }) {
   const [width, height] = sized(svg), left = 34, right = width - 10, top = 8, bottom = height - 22, parts = [];
   const seen = runs.flatMap((r) => [...r.at.map(([, v]) => v), ...r.bands.flatMap(([, ...v]) => v)]).filter(Number.isFinite);
@@ -122,6 +131,7 @@ export function curve(svg, { runs, lines, most, parts: share, label }) {
   for (const { bands, colour } of runs.filter((r) => r.bands.length)) {
     const edge = [...bands.map(([t, , v]) => [t, v]), ...bands.map(([t, v]) => [t, v]).reverse()];
     parts.push(make("path", { d: `${path(edge)}Z`, fill: colour, class: "band" }));
+    parts.push(make("path", { d: path(bands.map(([t, , , v]) => [t, v])), stroke: colour, class: "middle" }));
   }
   for (const { at, now, colour, dashed, mean } of runs.filter((r) => r.at.length)) {
     const end = at.at(-1);

@@ -15,6 +15,9 @@ const MEASURES = {
   letters: "each letter, by rounds", // a picture of its own
 };
 const PLAIN = ["accuracy", "own", "left"]; // the choice in a chapter
+const FOR_BOTH = new Set(["split", "alpha", "rho", "ratio", "clients", "draw", "seed"]); // of two side by side: who holds what, and the seed
+const PHRASES = { weigh: "counts by", pace: "meets by", server: "server:", groups: "averaged with", personal: "for itself:" };
+const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand" };
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
 const SPEEDS = { watch: 660, fast: 0 };
 const STOPS = [20, 40, 60]; // rounds at which Play pauses
@@ -24,6 +27,13 @@ const GOAL = { says: "Get above 55 % on all letters with these ten clients", abo
 
 const entries = Object.entries;
 const average = (values) => values.reduce((a, b) => a + b, 0) / Math.max(values.length, 1);
+// Half of Student's 95 % interval of the mean of five: with four degrees of freedom, its
+// quantile has a closed form.
+const within = (values) => {
+  const root = Math.sqrt(1 - 0.95 ** 2), quantile = 2 * Math.sqrt(Math.cos(Math.acos(root) / 3) / root - 1), middle = average(values);
+  return quantile * Math.sqrt(values.reduce((sum, v) => sum + (v - middle) ** 2, 0) / (values.length - 1) / values.length);
+};
+const points = (by) => (Math.abs(by) < 0.0005 ? "the same" : `${Math.abs(100 * by).toFixed(1)} points ${by > 0 ? "more" : "less"}`);
 const valueOf = (row, measure) => (measure === "letters" ? row.accuracy : row[measure] ?? row.plane[measure]);
 
 let count = 0;
@@ -31,12 +41,13 @@ let count = 0;
 // `options`, of what is embedded elsewhere: `state`, an address; `rows`, `sliders` and
 // `pictures`, which of them are shown (`full`: with every button); `measure`, of the
 // curve; `until`, where Play pauses; `pooled`: with all letters in one place beside it;
+// `beside`: {name: value}, in which a second federation is other; `seeds`: with five;
 // `goal`: {says, above or below, measure, keep, than, from, by}. Without them, everything is
 // shown, and the page's own address keeps what is chosen.
 class Playground {
   constructor(root, options = {}) {
     Object.assign(this, { root, options, id: `pg${count++}`, runs: [], speed: "watch", measure: options.measure ?? "accuracy" });
-    Object.assign(this, { until: options.until ?? STOPS[0], reach: 0, playing: false, busy: false, pooled: !!options.pooled });
+    Object.assign(this, { until: options.until ?? STOPS[0], reach: 0, playing: false, busy: false, pooled: !!options.pooled, other: options.beside ?? null, both: false });
     root.classList.add("pg");
     if (this.alone) root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
     this.worker = startWorker(options.slow ? "slow" : "");
@@ -55,9 +66,12 @@ class Playground {
 
   get full() { return this.alone || this.options.full; }
 
+  // Those that train now: one, or two side by side.
+  get pair() { return [this.run, this.second].filter(Boolean); }
+
   get most() { return roundsOf(this.task, this.state); }
 
-  told({ task, error, run, row, homes, band, pooled, rows }) {
+  told({ task, error, run, played, band, pooled, rows }) {
     if (error) return this.failed(error);
     if (task) {
       this.task = task;
@@ -74,25 +88,39 @@ class Playground {
     if (pooled !== undefined) return this.onePlace(pooled, rows);
     this.busy = false;
     if (run !== this.run.number) return this.playing && this.ask(); // of a run that is over
-    this.run.rows.push({ ...row, at: performance.now() });
-    this.run.homes = homes;
-    this.reach = Math.max(this.reach, reachOf(row));
-    const over = !row.finite || row.round >= this.most || (row.round >= this.until && this.run.address === this.address);
-    if (over) this.play(false);
+    const { pair } = this;
+    for (const { place, row, homes } of played.filter(({ place }) => pair[place])) {
+      pair[place].rows.push({ ...row, at: performance.now() });
+      pair[place].homes = homes;
+      this.reach = Math.max(this.reach, reachOf(row));
+    }
+    const many = this.run.rows.length, lost = pair.find((one) => one.rows.at(-1)?.finite === false);
+    if (lost || pair.every((one) => this.over(one)) || (many >= this.until && this.run.address === this.address)) this.play(false);
     else if (this.playing && this.speed === "fast") this.ask();
     else if (this.playing) this.waiting = setTimeout(() => this.ask(), SPEEDS[this.speed]);
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = undefined;
       if (this.run.rows.length) this.show();
     });
-    if (!row.finite) this.said.textContent = `Round ${row.round}: the training has diverged.`;
-    else if (!this.playing || row.round % 10 === 0) this.say();
+    if (lost) this.said.textContent = `Round ${lost.rows.length}: the training has diverged.`;
+    else if (!this.playing || many % 10 === 0) this.say();
+  }
+
+  over(run) { return run.rows.length >= roundsOf(this.task, run.state) || run.rows.at(-1)?.finite === false; }
+
+  // A round as it is counted: where all have steps, in steps.
+  along(run, t) { return [...this.runs, ...this.pair].every((r) => r.state.pace === "steps") ? t * run.state.steps : t; }
+
+  // Places of those that are furthest behind: two are played in step.
+  get due() {
+    const { pair } = this, at = (one) => (this.over(one) ? Infinity : this.along(one, one.rows.length)), least = Math.min(...pair.map(at));
+    return pair.flatMap((one, place) => (at(one) === least && least < Infinity ? [place] : []));
   }
 
   // Where the run is, for those who do not see it.
   say() {
     const row = this.run?.rows.at(-1);
-    if (row && this.said) this.said.textContent = `Round ${row.round}: accuracy ${percent(row.accuracy)}, on own letters ${percent(row.own)}.`;
+    if (row && this.said) this.said.textContent = `Round ${row.round}: accuracy ${percent(row.accuracy)}, on own letters ${percent(row.own)}.${this.second ? ` ${this.versus()}` : ""}`;
   }
 
   // -- what is chosen -----------------------------------------------------------
@@ -128,13 +156,14 @@ class Playground {
   }
 
   // Choices that do not go together with what was chosen last give way to the usual ones.
-  mend(kept) {
+  mend(kept, state = this.state) {
     for (const pair of Object.keys(this.task.refused)) {
       const halves = pair.split("&").map((half) => half.split("="));
-      if (!halves.every(([n, v]) => this.state[n] === v)) continue;
+      if (!halves.every(([n, v]) => state[n] === v)) continue;
       const [loser] = halves.find(([n]) => n !== kept && n !== "rule" && n !== "groups") ?? halves[1];
-      this.state[loser] = this.usual()[loser];
+      state[loser] = this.usual()[loser];
     }
+    return state;
   }
 
   // Why an option cannot be chosen now, and beside what.
@@ -146,11 +175,11 @@ class Playground {
     }
   }
 
-  get name() {
-    const { state } = this, { choices, numbers } = this.task, usual = this.usual();
+  named(state) {
+    const { choices, numbers } = this.task, usual = this.usual();
     const with_ = (choice) => {
       const knob = Object.keys(numbers).find((n) => n.startsWith(`${state[choice]}.`) && choice in numbers[n].of);
-      return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${this.reads(knob)}` : ""}`;
+      return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${this.reads(knob, state)}` : ""}`;
     };
     const parts = [with_("rule")];
     for (const choice of ["weigh", "server", "groups", "personal"]) {
@@ -158,24 +187,37 @@ class Playground {
     }
     const about = [with_("split")];
     for (const [n, s] of entries(numbers)) {
-      if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n)) about.push(`${s.name.toLowerCase()} ${this.reads(n)}`);
+      if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n, state)) about.push(`${s.name.toLowerCase()} ${this.reads(n, state)}`);
     }
     return `${parts.join(" + ")} (${about.join(", ")})`;
+  }
+
+  // In what two states differ, in words: of the one, and of the other.
+  apart(...states) {
+    const { choices, numbers } = this.task, differ = Object.keys(states[0]).filter((n) => states[0][n] !== states[1][n]);
+    const words = (n, s) => ODD[`${n}=${s[n]}`] ?? (n in choices ? `${PHRASES[n] ?? ""} ${choices[n][s[n]]}`.trim() : `${numbers[n].name.toLowerCase()} ${this.reads(n, s)}`);
+    const told = states.map((s) => differ.filter((n) => n in choices || this.matters(n, s)).map((n) => words(n, s)).join(", "));
+    return told[0] === told[1] ? ["the first", "the second, the same"] : told.map((one) => one || "without");
   }
 
   // What was begun, or asked for by five seeds, is kept to compare with; the next run
   // begins at round 0. A run of the same choices as an earlier one takes its place.
   async fresh() {
-    const { address } = this, number = (this.run?.number ?? 0) + 1;
-    if ((this.run?.rows.length || this.run?.band) && this.run.address !== address) {
+    const { address } = this, number = (this.run?.number ?? 0) + 2, known = [...this.runs, ...this.pair];
+    if (this.other) this.runs = [];
+    else if ((this.run?.rows.length || this.run?.band) && this.run.address !== address) {
       this.runs.push(this.run);
       if (this.runs.length >= RUNS.length) this.dropped = this.runs.shift().name;
     }
-    const before = this.runs.find((r) => r.address === address) ?? (this.run?.address === address ? this.run : undefined);
-    this.runs = this.runs.filter((r) => r !== before);
-    const taken = new Set(this.runs.map((r) => r.colour)), colour = before?.colour ?? RUNS.find((c) => !taken.has(c));
-    this.run = { number, name: this.name, address, state: { ...this.state }, rows: [], begun: false, colour };
-    if (before?.band) Object.assign(this.run, { band: before.band, banded: before.banded, asked: before.asked });
+    this.runs = this.runs.filter((r) => r.address !== address);
+    const taken = new Set(this.runs.map((r) => r.colour)), free = RUNS.find((c) => !taken.has(c));
+    const begin = (state, number_, colour) => {
+      const at = this.said_(state), { band, banded, asked } = known.find((r) => r.address === at && r.band) ?? {};
+      return { number: number_, name: this.named(state), address: at, state, rows: [], begun: false, colour, ...(band && { band, banded, asked }) };
+    };
+    this.run = begin({ ...this.state }, number, this.other ? RUNS[0] : known.find((r) => r.address === address)?.colour ?? free);
+    this.second = this.other && begin(this.mend("", { ...this.state, ...this.other }), number + 1, RUNS[1]);
+    this.nameBoth();
     if (this.bandButton) Object.assign(this.bandButton, { disabled: false, textContent: "Five seeds" });
     if (this.alone) history.replaceState(null, "", address ? `?${address}` : location.pathname);
     const held = await this.divided();
@@ -194,18 +236,48 @@ class Playground {
   }
 
   ask() {
-    if (this.busy) return;
+    const { due, run } = this;
+    if (this.busy || !due.length) return;
     this.busy = true;
-    const { number, begun } = this.run;
-    this.run.begun = true;
-    this.worker.postMessage({ run: number, state: begun ? null : { ...this.state } });
+    this.worker.postMessage({ run: run.number, due, states: run.begun ? null : this.pair.map(({ state }) => state) });
+    run.begun = true;
+  }
+
+  // What is chosen now is pinned as a second federation, or that is let go.
+  compare(on = !this.other) {
+    this.play(false);
+    Object.assign(this, { other: on ? {} : null, both: false });
+    if (on && this.measure === "letters") this.measured.value = this.measure = "accuracy"; // there is one of them
+    if (on) return this.fresh();
+    if (this.second.rows.length) this.runs.push(this.second);
+    this.second = null;
+    this.nameBoth();
+    this.show();
+  }
+
+  // How the two differ is their names.
+  nameBoth() {
+    const { second } = this, names = second ? this.apart(this.run.state, second.state) : [];
+    this.pair.forEach((run, i) => { run.short = names[i]; });
+    const tag = (run) => make("span", {}, stroke(run.colour), run.short);
+    this.tags.forEach((p, i) => {
+      p.hidden = !second;
+      p.replaceChildren(...(!second ? [] : i < 2 ? [tag(this.pair[i])] : this.pair.map(tag)));
+    });
+    this.pictures.planes[1].toggleAttribute("hidden", !second);
+    this.stage.classList.toggle("two", !!second);
+    for (const option of this.measured.options) option.disabled = option.value === "letters" && !!second;
+    if (!this.compares) return;
+    this.compares.setAttribute("aria-pressed", !!second);
+    this.switch.hidden = !second;
+    this.switch.firstChild.checked = this.both;
   }
 
   // Play pauses where it was told to, and goes on from there.
   play(on = !this.playing) {
     clearTimeout(this.waiting);
     const many = this.run?.rows.length;
-    if (on && many >= this.most) this.again();
+    if (on && this.pair.every((run) => this.over(run))) this.again();
     else if (on && many >= this.until) this.stopAt(STOPS.find((n) => n > many) ?? this.most);
     this.playing = on;
     if (this.playButton) this.playButton.textContent = on ? "Pause" : "Play";
@@ -232,7 +304,7 @@ class Playground {
       if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       const title = link.dataset.title ?? link.closest("li").dataset.title;
-      if (title !== this.told_) Object.assign(this, { reach: 0, runs: [], run: { number: this.run.number, rows: [] } }); // a story's own curves, and lengths that compare
+      if (title !== this.told_) Object.assign(this, { reach: 0, runs: [], other: null, second: null, run: { number: this.run.number, state: {}, rows: [] } }); // a story's own curves, and lengths that compare
       this.told_ = title;
       history.pushState(null, "", link.href);
       this.arrive();
@@ -243,6 +315,7 @@ class Playground {
 
   arrive() {
     this.play(false);
+    this.other = null;
     this.take(location.search);
     this.aim();
     this.fresh();
@@ -250,6 +323,7 @@ class Playground {
 
   // The story on show: the one that was asked for, else one that begins with this state.
   get tale() {
+    if (this.other) return undefined;
     const told = [...document.querySelectorAll(".pg-presets li")].map((li) => ({ li, at: [...li.querySelectorAll("a")].findIndex((a) => a.search.slice(1) === this.address) }));
     const on = told.filter(({ at }) => at >= 0);
     return (on.find(({ li }) => li.dataset.title === this.told_) ?? on.find(({ at }) => at === 0 && this.address))?.li;
@@ -264,9 +338,11 @@ class Playground {
   }
 
   choose(name, value) {
-    const { rule } = this.state;
+    const { rule } = this.state, was = this.second?.state, differs = ([n, v]) => v !== this.state[n] && !FOR_BOTH.has(n);
     this.state[name] = value;
     this.mend(name);
+    if (this.compares && this.both) delete this.other[name];
+    else if (this.compares && was) this.other = Object.fromEntries(entries(was).filter(differs)); // it is left as it was
     if (name === "split" || name === "clients" || name === "draw") this.reach = 0;
     if (rule !== this.state.rule) this.play(false);
     this.fresh();
@@ -274,27 +350,50 @@ class Playground {
 
   // The same choices by every seed, one after another, beside the run on show.
   band() {
-    const { run } = this, rounds = Math.min(Math.max(run.rows.length, 20), this.most);
-    Object.assign(run, { band: [], banded: rounds, asked: run.number });
-    for (const seed of this.task.numbers.seed.stops) this.worker.postMessage({ band: run.asked, state: { ...this.state, seed }, rounds });
+    const many = Math.max(this.run.rows.length, 20);
+    for (const run of this.pair) {
+      const most = roundsOf(this.task, run.state);
+      Object.assign(run, { band: [], banded: run.state.pace === "steps" ? most : Math.min(many, most), asked: run.number });
+    }
+    for (const seed of this.task.numbers.seed.stops) {
+      for (const run of this.pair) this.worker.postMessage({ band: run.asked, state: { ...run.state, seed }, rounds: run.banded });
+    }
     this.bandButton.disabled = true;
     this.bandButton.textContent = "Five seeds: 0 of 5";
   }
 
   banded(number, rows) {
-    const run = [...this.runs, this.run].find((r) => r.asked === number);
+    const run = [...this.runs, ...this.pair].find((r) => r.asked === number);
     if (!run?.band) return;
     run.band.push(rows);
-    const many = this.task.numbers.seed.stops.length, over = run.band.length === many;
-    if (run === this.run) {
-      this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${run.band.length} of ${many}`;
+    const many = this.task.numbers.seed.stops.length, done = Math.min(...this.pair.map((r) => r.band?.length ?? 0)), over = done === many;
+    if (this.pair.includes(run)) {
+      this.bandButton.textContent = over ? "Five seeds" : `Five seeds: ${done} of ${many}`;
       this.bandButton.disabled = !over;
     }
-    if (run === this.run && over) {
-      const last = run.band.map((r) => r.at(-1).accuracy);
-      this.said.textContent = `Five seeds, round ${rows.length}: mean accuracy ${percent(average(last))}, from ${percent(Math.min(...last))} to ${percent(Math.max(...last))}.`;
+    if (this.pair.includes(run) && over) {
+      this.said.textContent = this.five();
+      this.showSeen(this.run.rows.at(-1));
     }
     this.showCurve();
+  }
+
+  // What five seeds say, once all have been played: of two, the paired difference.
+  five() {
+    const many = this.task.numbers.seed.stops.length, { pair } = this;
+    if (!pair.every(({ band }) => band?.length === many)) return "";
+    const ends = pair.map(({ band }) => band.map((rows) => rows.at(-1).accuracy)), [mine, others] = ends;
+    const [from, to] = [Math.min(...mine), Math.max(...mine)].map(percent), at = `Five seeds, round ${[...new Set(pair.map(({ banded }) => banded))].join(" and ")}:`;
+    if (!others) return `${at} mean accuracy ${percent(average(mine))}, from ${from} to ${to}.`;
+    const by = mine.map((v, i) => v - others[i]), half = within(by), told = pair.map(({ short }, i) => `${short} ${percent(average(ends[i]))}`);
+    const unsure = half >= Math.abs(average(by)) ? ": five seeds cannot tell" : "";
+    return `${at} ${told.join(", ")}: ${points(average(by))}, ± ${(100 * half).toFixed(1)} (95 %, paired by seed)${unsure}.`;
+  }
+
+  // How the two stand, at the last round of each.
+  versus() {
+    const ends = this.pair.map(({ rows }) => rows.at(-1)?.accuracy ?? 0);
+    return `${this.pair.map(({ short }, i) => `${short} ${percent(ends[i])}`).join(", ")}: ${points(ends[0] - ends[1])}, by this seed.`;
   }
 
   // The same letters in one place, for as many rounds as are on view.
@@ -320,7 +419,11 @@ class Playground {
     this.said = make("p", { class: "pg-said", role: "status" });
     this.bandButton = button("Five seeds", () => this.band());
     this.onePlaced = make("label", { class: "pg-check" }, make("input", { type: "checkbox", checked: this.pooled, onchange: ({ target }) => { this.pooled = target.checked; if (target.checked) this.askOnePlace(); this.showCurve(); } }), "all in one place");
-    const more = [button("Deal again", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton];
+    this.compares = this.full && button("Compare", () => this.compare());
+    if (this.compares) Object.assign(this.compares, { title: "Keep what is chosen now, and train another beside it" });
+    this.switch = make("label", { class: "pg-check", hidden: true }, make("input", { type: "checkbox", onchange: ({ target }) => { this.both = target.checked; } }), "a change acts on both");
+    const more = [button("Deal again", () => this.choose("draw", (this.state.draw + 1) % task.numbers.draw.stops.length)), this.bandButton, ...(this.compares ? [this.compares, this.switch] : [])];
+    if (!this.full && options.seeds) bar.splice(3, 0, this.bandButton);
 
     const knobs = new Map(), rest = [];
     for (const [name, s] of entries(task.numbers)) {
@@ -344,12 +447,13 @@ class Playground {
     if (!this.full) this.controls.append(this.goals);
 
     const picture = (label) => make("svg", { role: "img", "aria-label": label });
-    this.pictures = { clients: picture("Clients"), plane: picture("Their updates"), curve: picture("By round"), letters: picture("Letters by rounds") };
+    this.pictures = { clients: picture("Clients"), planes: ["Their updates", "The second’s updates"].map(picture), curve: picture("By round"), letters: picture("Letters by rounds") };
     const head = (says, ...inside) => make("div", { class: "pg-head" }, make("h3", {}, says), ...inside);
+    this.tags = [1, 2, 3].map(() => make("p", { class: "pg-tag", hidden: true }));
     const figures = {
       clients: () => [head("What each holds, counts, and reads", key(task.classes)), this.pictures.clients],
-      plane: () => [head("Where the models went"), this.pictures.plane],
-      curve: () => [this.measures(), this.pictures.curve],
+      plane: () => [head("Where the models went"), ...this.tags.slice(0, 2), ...this.pictures.planes],
+      curve: () => [this.measures(), this.tags[2], this.pictures.curve],
       letters: () => [head("How much of each letter is read"), this.pictures.letters],
     };
     const wanted = options.pictures ?? ["clients", "plane", "curve"];
@@ -438,8 +542,8 @@ class Playground {
       row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
     const last = this.run.rows.at(-1);
-    const own = this.measure === "own";
-    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", make("b", {}, last ? percent(own ? last.own : last.accuracy) : "–"), own ? " own read" : " read");
+    const own = this.measure === "own", read = this.pair.map(({ rows }) => make("b", {}, rows.length ? percent(own ? rows.at(-1).own : rows.at(-1).accuracy) : "–"));
+    this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", ...(read[1] ? [read[0], " / ", read[1]] : [read[0], own ? " own read" : " read"]));
     if (this.command) {
       const state_ = this.address ? ` "${this.address}"` : "";
       this.command.textContent = `python -m fedlab_core play${state_}${last ? ` --rounds ${last.round}` : ""}`;
@@ -477,8 +581,8 @@ class Playground {
     return [to - CHECKED + 1, to, average(run.rows.slice(to - CHECKED, to).map((row) => valueOf(row, this.measure)))];
   }
 
-  reads(name) {
-    const value = this.state[name], { clients } = this.state;
+  reads(name, state = this.state) {
+    const value = state[name], { clients } = state;
     if (name === "present") return `${Math.max(1, Math.round(value * clients))} of ${clients}`;
     if (name === "alpha") return `${value < 0.2 ? "strong" : value < 2 ? "some" : value < 50 ? "little" : "hardly any"}, α ${value}`;
     if (name === "chosen.who") return Array.from({ length: clients }, (_, k) => k).filter((k) => (value >> k) & 1).map((k) => k + 1).join(" ") || "none";
@@ -488,19 +592,20 @@ class Playground {
   }
 
   showPictures(last) {
-    const { clients, plane: arrows, letters: heat } = this.pictures, homes = this.run.homes ?? this.held.counts.map(() => 0);
+    const { clients, planes, letters: heat } = this.pictures, { pair, second } = this, homes = this.run.homes ?? this.held.counts.map(() => 0);
     const grouped = this.run.homes && !["everyone", "nobody"].includes(this.state.groups), many = new Set(homes).size;
     const learnt = last?.learnt.map(({ g, gamma }) => gamma.toFixed(3) + (many > 1 ? ` (${GROUPS[g]})` : ""));
     this.learnt.textContent = learnt?.length ? `The server has learnt these weights on letters of its own, and by what to multiply their sum: γ = ${learnt.join(", ")}.` : "";
     this.learnt.hidden = !this.learnt.textContent;
     if (clients.isConnected) {
-      const told = strip(clients, { ...this.held, homes, grouped, last });
+      const told = strip(clients, { ...this.held, homes, grouped, shown: pair.map((run) => ({ last: run.rows.at(-1), name: run.short, colour: second && run.colour })) });
       clients.setAttribute("aria-label", `Clients, their letters by class, their weights and accuracies. ${this.learnt.textContent} ${told}.`);
     }
-    if (arrows.isConnected) {
-      plane(arrows, { rows: this.run.rows, reach: this.reach || 1 });
-      arrows.setAttribute("aria-label", `The clients’ updates in this round, and what became of them. ${this.met(last)}`);
-    }
+    pair.forEach((run, i) => {
+      if (!planes[i].isConnected) return;
+      plane(planes[i], { rows: run.rows, reach: this.reach || 1, colour: second && run.colour });
+      planes[i].setAttribute("aria-label", `The clients’ updates in this round, and what became of them${second ? `, ${run.short}` : ""}. ${this.met(run.rows.at(-1), run)}`);
+    });
     if (heat.isConnected) this.showLetters(heat);
   }
 
@@ -511,10 +616,10 @@ class Playground {
   }
 
   // What became of the updates, beside what would be left of unrelated ones.
-  met(last) {
+  met(last, run = this.run) {
     if (!last) return "The models, before any has moved.";
     const { walked, left, unrelated, servers } = last.plane;
-    if (this.state.groups === "nobody") return `An update is ${walked.toFixed(2)} long on average, and nobody is averaged.`;
+    if (run.state.groups === "nobody") return `An update is ${walked.toFixed(2)} long on average, and nobody is averaged.`;
     if (unrelated > 0.995) return "Each server model moved as far as the one client that it is made of.";
     const whose = servers.length > 1 ? "Coalitions’ averages" : "The average", how = left > 1.5 * unrelated ? "they largely agree" : left > 1.15 * unrelated ? "they agree a little" : left > 0.87 * unrelated ? "about as if they had nothing in common" : "they pull against one another";
     return `${whose} moved ${Math.round(100 * left)} % as far as the clients did; updates that have nothing in common would leave ${Math.round(100 * unrelated)} %: ${how}.`;
@@ -522,8 +627,13 @@ class Playground {
 
   // One line of what is seen now.
   showSeen(last) {
-    if (!last && this.run.band?.length === this.task.numbers.seed.stops.length) {
-      this.seen.textContent = "The band is where five seeds run; their mean stands below. Press Play for one of them.";
+    const five = this.five(), other = this.second?.rows.at(-1);
+    if (five) {
+      this.seen.textContent = `${five} The band is where they run.`;
+      return;
+    }
+    if (!last && this.compares && this.second) {
+      this.seen.textContent = this.run.address === this.second.address ? "Two federations, still the same: change the first, then press Play." : "Press Play: both train at once, with one seed and one division.";
       return;
     }
     if (!last) {
@@ -534,8 +644,12 @@ class Playground {
       this.seen.textContent = `The training has diverged in round ${last.round}.`;
       return;
     }
+    if (other?.finite) {
+      this.seen.textContent = this.versus();
+      return;
+    }
     const before = this.runs.findLast((r) => r.rows.length >= last.round), apart = before && last.accuracy - before.rows[last.round - 1].accuracy;
-    const beside = before ? `; the run before, at this round: ${Math.abs(apart) < 0.0005 ? "the same" : `${Math.abs(100 * apart).toFixed(1)} points ${apart > 0 ? "less" : "more"}`}` : "";
+    const beside = before ? `; the run before, at this round: ${points(-apart)}` : "";
     const done = this.reached?.run === this.run ? "The goal is reached. " : "";
     this.seen.textContent = `${done}${percent(last.accuracy)} of all letters are read${beside}. ${this.met(last)}`;
   }
@@ -545,9 +659,9 @@ class Playground {
   showGoal() {
     const { goal } = this;
     if (!goal) return;
-    this.goals.hidden = !!(this.alone && this.tale);
+    this.goals.hidden = this.alone && !!(this.tale || this.second);
     const measure = goal.measure ?? "accuracy", sign = "above" in goal ? 1 : -1, line = sign * (goal.above ?? goal.below);
-    const runs = [...this.runs, this.run], at = (run, row) => (run.state.pace === "steps" ? row.round * run.state.steps : row.round);
+    const runs = [...this.runs, ...this.pair], at = (run, row) => (run.state.pace === "steps" ? row.round * run.state.steps : row.round);
     const found = runs.filter((run) => entries(goal.keep ?? {}).every(([n, v]) => run.state[n] === v)).flatMap((run) => {
       const twin = goal.than && runs.find((r) => r.address === this.said_({ ...run.state, ...goal.than }));
       return run.rows.filter((row) => at(run, row) >= (goal.from ?? 0) && at(run, row) <= (goal.by ?? Infinity)).flatMap((row) => {
@@ -564,9 +678,8 @@ class Playground {
   }
 
   showCurve() {
-    const svg = this.pictures.curve, runs = [...this.runs, this.run], { measure } = this, steps = runs.every((r) => r.state.pace === "steps");
-    const along = (run, t) => (steps ? t * run.state.steps : t);
-    const longest = Math.max(...runs.map((r) => along(r, Math.max(r.rows.length, r.banded ?? 0))));
+    const svg = this.pictures.curve, runs = [...this.runs, ...this.pair.toReversed()], { measure } = this, steps = runs.every((r) => r.state.pace === "steps");
+    const longest = Math.max(...runs.map((r) => this.along(r, Math.max(r.rows.length, r.banded ?? 0))));
     const said = (run) => {
       const last = run.band?.map((rows) => valueOf(rows.at(-1), measure)) ?? [];
       const five = last.length === 5 ? `; five seeds: ${this.told_as(average(last))} (${this.told_as(Math.min(...last))} to ${this.told_as(Math.max(...last))})` : "";
@@ -574,11 +687,11 @@ class Playground {
       return `${run.name}: ${end ? `${this.told_as(valueOf(end, measure))} after ${end.round} round${end.round === 1 ? "" : "s"}` : "not begun"}${five}`;
     };
     const drawn = runs.map((run) => ({
-      colour: run.colour, now: run === this.run, mean: this.checked(run), at: run.rows.map((row) => [along(run, row.round), valueOf(row, measure)]),
-      bands: run.band?.length > 1 ? run.band[0].map((_, t) => run.band.map((rows) => valueOf(rows[t], measure))).map((v, t) => [along(run, t + 1), Math.min(...v), Math.max(...v)]) : [],
+      colour: run.colour, now: this.pair.includes(run), mean: this.checked(run), at: run.rows.map((row) => [this.along(run, row.round), valueOf(row, measure)]),
+      bands: run.band?.length > 1 ? run.band[0].map((_, t) => run.band.map((rows) => valueOf(rows[t], measure))).map((v, t) => [this.along(run, t + 1), Math.min(...v), Math.max(...v), average(v)]) : [],
     }));
     const pooled = this.pooled && measure === "accuracy" && this.run.pooled;
-    if (pooled) drawn.unshift({ colour: "currentColor", dashed: true, bands: [], at: pooled.map((row, t) => [along(this.run, t + 1), row.accuracy]) });
+    if (pooled) drawn.unshift({ colour: "currentColor", dashed: true, bands: [], at: pooled.map((row, t) => [this.along(this.run, t + 1), row.accuracy]) });
     if (svg.isConnected && measure === "letters") this.showLetters(svg);
     else if (svg.isConnected) {
       const most = steps ? this.task.work : 10 * Math.ceil(Math.max(20, longest) / 10);
@@ -586,7 +699,7 @@ class Playground {
       svg.setAttribute("aria-label", `${MEASURES[measure]}, by ${steps ? "steps" : "round"}. ${runs.map(said).join("; ")}.${pooled ? ` All letters in one place: ${percent(pooled.at(-1).accuracy)} (dashed).` : ""}`);
     }
     this.list.replaceChildren(...runs.toReversed().map((run) => make("li", {}, stroke(run.colour), make("span", {}, said(run)),
-      ...(run === this.run ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => this.forget(run) }, "×")]))));
+      ...(this.pair.includes(run) ? [] : [make("button", { type: "button", "aria-label": `Forget ${run.name}`, onclick: () => this.forget(run) }, "×")]))));
     if (this.dropped) this.list.append(make("li", { class: "quiet" }, `${RUNS.length} runs have room: the oldest is gone, ${this.dropped}.`));
   }
 
