@@ -1,54 +1,8 @@
-"""Chapter 5: mean features, and what pulls them together."""
+"""Chapter 5: a pull to many is one to their mean, and how a network escapes it."""
 
 import numpy as np
 
 from fedlab_book.checks._tools import Answer, Traps, call, compare, fail
-
-
-def linear_mmd(answer: Answer) -> str:
-    cases = (
-        ([[1.0], [2.0], [3.0]], [[2.0], [4.0], [6.0]]),
-        ([[1.0], [2.0], [3.0]], [[0.0], [2.0], [4.0]]),
-        ([[0.0, 1.0], [2.0, 3.0]], [[4.0, 2.0], [4.0, 6.0], [1.0, 1.0]]),
-    )
-    for rows, others in cases:
-        x, y = np.array(rows), np.array(others)
-        got, case = call(answer, x.copy(), y.copy())
-        apart = x.mean(0) - y.mean(0)
-        pairs = ((x[:, None] - y[None]) ** 2).sum(2).mean()
-        traps: Traps = {
-            "that is the distance; its square is asked for": np.sqrt(apart @ apart),
-            "add up the squares over the features": (apart @ apart) / x.shape[1],
-            "take the means first, then the distance": pairs,
-            "take means, not sums: clients need not hold equally many": (
-                (x.sum(0) - y.sum(0)) ** 2
-            ).sum(),
-        }
-        compare(case, got, apart @ apart, traps)
-    return "the squared distance of the two mean features, blind to all but the means"
-
-
-def targets(answer: Answer) -> str:
-    for rows in ([[0.0], [3.0], [6.0]], [[1.0, 0.0], [0.0, 2.0], [5.0, 1.0], [2.0, 9]]):
-        delta = np.array(rows)
-        for own in (False, True):
-            got, case = call(answer, delta.copy(), own)
-            everyone = np.repeat(delta.mean(0, keepdims=True), len(delta), axis=0)
-            others = (delta.sum(0) - delta) / (len(delta) - 1)
-            traps: Traps = {
-                "a client's own delta is in its target": np.nan if own else everyone,
-                "with own, everyone counts: all get the same": others
-                if own
-                else np.nan,
-                "one client less to divide by, once its delta is out": np.nan
-                if own
-                else (delta.sum(0) - delta) / len(delta),
-                "one row for each client, even if all rows are alike": delta.mean(0)
-                if own
-                else np.nan,
-            }
-            compare(case, got, everyone if own else others, traps)
-    return "one row a client: the mean of the others, or of all"
 
 
 def pull_and_rest(answer: Answer) -> str:
@@ -85,23 +39,30 @@ def pull_and_rest(answer: Answer) -> str:
     return "distance to the others' mean, plus what does not depend on delta"
 
 
-def relative_spread(answer: Answer) -> str:
+def whisper(answer: Answer) -> str:
     rng = np.random.default_rng(5)
-    clients = [rng.normal(k, 1.0, (n, 3)) for k, n in enumerate((4, 4, 4))]
-    for scale, name in ((1.0, "features"), (0.1, "a tenth of them")):
-        given = [scale * h for h in clients]
-        case = f"three clients of four samples, {name}"
-        got, case = call(answer, [h.copy() for h in given], case=case)
-        delta = np.array([h.mean(0) for h in given])
-        everything = np.concatenate(given)
-        between = ((delta - delta.mean(0)) ** 2).sum(1).mean()
-        total = ((everything - everything.mean(0)) ** 2).sum(1).mean()
-        traps: Traps = {
-            "that is the spread itself: it shrinks with the features": between,
-            "divide by the variance of all samples, not by their size": between
-            / (everything**2).sum(1).mean(),
-            "divide by the variance of all samples, not within the clients": between
-            / (total - between),
-        }
-        compare(case, got, between / total, traps)
-    return "the share of the features' variance that lies between clients"
+    for by in (0.5, 0.1, 3.0):
+        x, own = rng.normal(size=(6, 4)), rng.normal(size=(3, 4))
+        lift, head = rng.normal(size=3), rng.normal(size=(2, 3))
+        case = f"a layer of three units, its features times {by:g}"
+        got, case = call(answer, own.copy(), lift.copy(), head.copy(), by, case=case)
+        if not isinstance(got, tuple | list) or len(got) != 3:
+            fail("three are asked for: weight, bias and head", case, got=got)
+        weight, bias, top = (np.asarray(part, float) for part in got)
+        shapes = [v.shape for v in (own, lift, head)]
+        if [v.shape for v in (weight, bias, top)] != shapes:
+            fail("each keeps its shape", case, got=got)
+        features, new = (
+            np.maximum(x @ w.T + c, 0) for w, c in ((own, lift), (weight, bias))
+        )
+        if not np.allclose(new, by * features):
+            half = np.allclose(weight, by * own) and np.allclose(bias, lift)
+            hint = (
+                "the bias is part of a feature"
+                if half
+                else "features are not by times as long"
+            )
+            fail(hint, case, got=new[0].tolist(), expected=(by * features[0]).tolist())
+        if not np.allclose(new @ top.T, features @ head.T):
+            fail("the answers change: the head has to make up for it", case)
+    return "the same answers; the penalty is by squared times as large"
