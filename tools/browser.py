@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tools.moved import MOVED
+
 PACKED = (".woff", ".woff2", ".png", ".webp")  # what is compressed already
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # A browser started for a test asks for nothing on its own account.
@@ -64,9 +66,10 @@ def served(folder: Path, pack: bool = False) -> Iterator[str]:
 
 
 def pages(folder: Path) -> list[str]:
-    """Every page of a built site, as a path below it."""
+    """Every page of a built site, as a path below it, but those that lead on."""
     found = (path.relative_to(folder) for path in folder.rglob("*.html"))
-    return sorted(p.as_posix() for p in found if p.parts[0] != "_static")
+    names = sorted(p.as_posix() for p in found if p.parts[0] != "_static")
+    return [name for name in names if name not in MOVED]
 
 
 def is_local(url: str) -> bool:

@@ -23,6 +23,7 @@ from tools import (
     explorer,
     gallery,
     launch,
+    moved,
     paths,
     playground,
     publish,
@@ -103,6 +104,7 @@ def build(root: Path) -> bool:
     config = yaml.safe_load((root / "_config.yml").read_text())
     address = config.get("html", {}).get("baseurl", "")
     publish.publish(scratch / "_build" / "html", address)
+    moved.write(scratch / "_build" / "html")
     shutil.rmtree(site, ignore_errors=True)
     shutil.move(scratch / "_build" / "html", site)
     shutil.rmtree(scratch)

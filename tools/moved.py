@@ -4,7 +4,7 @@ from html import escape
 from pathlib import Path
 
 MOVED = {  # old address below the site: the page's present one
-    "notebooks/04_fedlaw_figure_by_figure.html": "notebooks/fedlaw_figure_by_figure.html",
+    "notebooks/04_fedlaw_figure_by_figure.html": "notebooks/fedlaw_figure_by_figure.html"
 }
 
 
