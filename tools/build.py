@@ -45,7 +45,7 @@ def stage(root: Path) -> None:
     for table in (root / "results").glob("*.csv"):  # which pages show as they are
         (to / "results").mkdir(exist_ok=True)
         shutil.copy(table, to / "results")
-    if "book/api" in (root / "book" / "_toc.yml").read_text():
+    if _is_the_book(root):
         for name, text in generated().items():
             (to / "book" / f"{name}.md").write_text(text)
         reference.copy_sources(to / "book" / reference.SOURCES)
@@ -64,6 +64,11 @@ def stage(root: Path) -> None:
     static.mkdir(exist_ok=True)
     card.draw(static / "card.png")
     (to / "_config.yml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+def _is_the_book(root: Path) -> bool:
+    """Whether it has the pages that are made from our packages."""
+    return "book/api" in (root / "book" / "_toc.yml").read_text()
 
 
 def generated() -> dict[str, str]:
@@ -104,7 +109,8 @@ def build(root: Path) -> bool:
     config = yaml.safe_load((root / "_config.yml").read_text())
     address = config.get("html", {}).get("baseurl", "")
     publish.publish(scratch / "_build" / "html", address)
-    moved.write(scratch / "_build" / "html")
+    if _is_the_book(root):
+        moved.write(scratch / "_build" / "html")
     shutil.rmtree(site, ignore_errors=True)
     shutil.move(scratch / "_build" / "html", site)
     shutil.rmtree(scratch)

@@ -3,9 +3,10 @@
 from html import escape
 from pathlib import Path
 
-MOVED = {  # old address below the site: the page's present one
-    "notebooks/04_fedlaw_figure_by_figure.html": "notebooks/fedlaw_figure_by_figure.html"
+_PAGES = {  # a page, by the name that it had before
+    "04_fedlaw_figure_by_figure": "fedlaw_figure_by_figure"
 }
+MOVED = {f"notebooks/{a}.html": f"notebooks/{b}.html" for a, b in _PAGES.items()}
 
 
 def write(site: Path) -> None:
