@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-THIN = ["04_shrinking_the_average"]
+THIN = ["04_shrinking_the_average", "07_who_should_train_together"]
 
 RECIPE = (Path(__file__).parents[1] / "CHAPTERS.md").read_text()
 # {what is counted: how many there may be}, as the recipe's table has it

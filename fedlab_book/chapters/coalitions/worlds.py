@@ -67,9 +67,9 @@ def trap(found: Comparison) -> str:
     small, large = far[:, 5:7, 7:].mean((1, 2)), far[:, 0, 1]
     require(bool((small < large).all()), "small ones of two kinds are not nearer")
     return (
-        f"After one round alone, two small clinics with *different* letters are "
-        f"{pm(small, 2, '')} apart by their parameters, two large ones with the *same* "
-        f"letters {pm(large, 2, '')}."
+        f"After one round alone, two small clinics of *different* kinds are "
+        f"{pm(small, 2, '')} apart by their parameters, two large ones of the *same* "
+        f"kind {pm(large, 2, '')}."
     )
 
 
