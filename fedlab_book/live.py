@@ -194,7 +194,7 @@ def _plane(ax: Axes, now: Round) -> None:
 def _own(ax: Axes, accuracy: Sequence[float]) -> None:
     clients = np.arange(1, len(accuracy) + 1)
     ax.bar(clients, 100 * np.array(accuracy), color=PALETTE["blue"])
-    ax.set(title="What each reads of its own letters", xlabel="client", ylabel="%")
+    ax.set(title="Own letters read", xlabel="client", ylabel="%")
     ax.set(xticks=clients, ylim=(0, 100))
 
 
