@@ -310,7 +310,7 @@ def _own(
     for i, (values, name) in enumerate(zip(accuracies, names, strict=True)):
         at = clients + wide * (i - (len(accuracies) - 1) / 2)
         ax.bar(at, 100 * np.array(values), wide, color=colours[i], label=name)
-    ax.set(title="What each reads of its own letters", xlabel="client", ylabel="%")
+    ax.set(title="Own letters read", xlabel="client", ylabel="%")
     ax.set(xticks=clients, ylim=(0, 100))
     if len(accuracies) > 1:
         ax.legend()

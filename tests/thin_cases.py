@@ -7,6 +7,7 @@ THIN = [
     "02_is_size_the_right_weight",
     "04_shrinking_the_average",
     "05_pulling_features_together",
+    "07_who_should_train_together",
 ]
 
 RECIPE = (Path(__file__).parents[1] / "CHAPTERS.md").read_text()

@@ -6,7 +6,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.patches import Rectangle
 
 from fedlab_book import live as piece
 from fedlab_book.live import Goal, live
@@ -48,6 +50,25 @@ def test_a_notebook_brings_everything_along(monkeypatch):
     assert page.options["pictures"] == ["clients"] and "<svg" in page.before
 
 
+@pytest.mark.slow
+def test_a_piece_can_be_about_own_letters(on_a_page):
+    """One that trains alone reads its own letters, and few of the others."""
+    state, names = "groups=nobody&split=worlds&ratio=9", ("clients", "curve")
+    how: dict[str, Any] = {"rounds": 2, "pictures": names, "measure": "own"}
+    told = shown(state, ALT, **how)._repr_html_()
+    said = re.search(r'data-playground="([^"]*)"', told)
+    assert said and json.loads(html.unescape(said[1]))["measure"] == "own"
+    own, every = (piece.played(state, 2, names, m) for m in ("own", "accuracy"))
+    assert [ax.get_title("left") for ax in own.axes] == [
+        "Own letters read",
+        "Accuracy on own letters",
+    ]
+    drawn = own.axes[0].patches
+    bars = [bar.get_height() for bar in drawn if isinstance(bar, Rectangle)]
+    ends = [np.asarray(f.axes[1].lines[0].get_ydata())[-1] for f in (own, every)]
+    assert sum(bars) / 10 == pytest.approx(ends[0]) and ends[0] > 1.5 * ends[1]
+
+
 @pytest.mark.parametrize(
     "state, how, says",
     [
@@ -58,6 +79,7 @@ def test_a_notebook_brings_everything_along(monkeypatch):
         ("", {"beside": "seed=1"}, "two federations share seed"),
         ("", {"beside": "rule=adam"}, "rule='adam'"),
         ("", {"beside": "weigh=equal", "pictures": ["letters"]}, "of one only"),
+        ("", {"measure": "left"}, "measure='left': choose from .*own"),
     ],
 )
 def test_what_is_not_there_is_said(state, how, says):

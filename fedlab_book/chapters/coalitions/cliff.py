@@ -141,13 +141,12 @@ def picture(
     def draw(ax: Axes) -> None:
         ax.step([*on], [*level.values()], where="post", color=INK, linewidth=1.5)
         for C, values in dots.items():
-            x = C * np.exp(np.linspace(-0.03, 0.03, len(values)))
+            x = C + np.linspace(-0.3, 0.3, len(values))
             ax.plot(x, values, "o", color=PALETTE["blue"], alpha=0.6, markersize=5)
         ax.axvline(edge, color=PALETTE["red"], linestyle=":", linewidth=1.5)
-        ax.text(edge * 1.04, max(level.values()), "cliff", color=PALETTE["red"])
-        ax.set(xscale="log", xlabel="C", ylabel="own letters read (%)", ylim=(20, 85))
+        ax.text(edge + 0.2, max(level.values()), "cliff", color=PALETTE["red"])
+        ax.set(xlabel="C", ylabel="own letters read (%)", ylim=(20, 85))
         ax.set_xticks([*dots], [f"{C:g}" for C in dots])
-        ax.minorticks_off()
         ax.grid(axis="y")
 
     line = "; ".join(f"{v:.1f} from C = {C:g}, {on[C]}" for C, v in _starts(on, level))

@@ -11,7 +11,7 @@ import numpy as np
 from IPython.display import HTML
 
 import fedlab_core as fl
-from fedlab_book.bench import Bench, Comparison, Place, pm, side
+from fedlab_book.bench import Bench, Comparison, Place, pm
 from fedlab_book.findings import Row, stated
 from fedlab_book.panels import bars, drawn, sweep
 from fedlab_browser.playground.observers import own_letters
@@ -67,9 +67,9 @@ def trap(found: Comparison) -> str:
     small, large = far[:, 5:7, 7:].mean((1, 2)), far[:, 0, 1]
     require(bool((small < large).all()), "small ones of two kinds are not nearer")
     return (
-        f"After one round alone, two small clinics with *different* letters are "
-        f"{pm(small, 2, '')} apart by their parameters, two large ones with the *same* "
-        f"letters {pm(large, 2, '')}."
+        f"After one round alone, two small clinics of *different* kinds are "
+        f"{pm(small, 2, '')} apart by their parameters, two large ones of the *same* "
+        f"kind {pm(large, 2, '')}."
     )
 
 
@@ -109,12 +109,11 @@ def blame(found: Comparison, sentence: str, **how: Any) -> HTML:
         (EQUAL, SIZE, 1),
         (EQUAL, ALONE, -1),
         (NOVA, EQUAL, None),
-        (TUNED, ALONE, 0),
+        (TUNED, ALONE, None),
         (WORLDS, ALONE, 1),
     ]
-    half = more(found, EQUAL, SIZE) - more(found, ALONE, SIZE) / 2
     every = [(*row, SMALL) for row in rows]
-    return _stated(found, sentence, every, holds=side(half) == 1, **how)
+    return _stated(found, sentence, every, **how)
 
 
 def stranger(found: Comparison, sentence: str, **how: Any) -> HTML:
