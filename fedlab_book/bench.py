@@ -262,10 +262,10 @@ def verdict(values: Sequence[float] | np.ndarray, sign: float = 1) -> str:
 
 
 def effect(
-    values: Sequence[float] | np.ndarray, words: tuple[str, str] = (GAIN, LOSS)
+    values: Sequence[float] | np.ndarray, words: Sequence[str] = (GAIN, LOSS)
 ) -> str:
     """The same where nothing is claimed: a gain, a loss, or neither."""
-    return {1: words[0], -1: words[1], 0: UNDECIDED}[side(values)]
+    return {1: words[0], -1: words[1], 0: (*words, UNDECIDED)[2]}[side(values)]
 
 
 @cache

@@ -47,7 +47,7 @@ class Row:
     values: np.ndarray | Sequence[float]
     paper: float | Sequence[float] | None = None  # of one network, or of each
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
-    words: tuple[str, str] = (GAIN, LOSS)  # what these two are called
+    words: Sequence[str] = (GAIN, LOSS)  # what these are called, and a third: neither
     within: float | None = None  # what is smaller, interval and all, is as good as zero
     aside: bool = False  # not for every reader: folded below the table
 
