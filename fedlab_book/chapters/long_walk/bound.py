@@ -183,7 +183,7 @@ def reach(seeds: Sequence[int]) -> Panel:
         ax.plot(line, largest(line), color=INK)
         ax.scatter(A, a, s=12, color=PALETTE["blue"], alpha=0.6)
         ax.plot(1 / 2, SHIPPED, "*", color=PALETTE["orange"], mec=INK, markersize=17)
-        ax.text(0.35, 0.04, "the bound says nothing")
+        ax.text(0.595, 0.04, "the bound says nothing", ha="right")
         ax.text(0.01, 0.48, "the paper’s safe a")
         ax.set(xlim=(0, 0.6), ylim=(0, 0.7), xlabel="drift A", ylabel="a")
         ax.grid(axis="y")

@@ -81,7 +81,7 @@ def facts(found: Comparison) -> dict[str, Any]:
     rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
     name = f"FedDisco over equal, {long} steps"
     apart = gain(found, DISCO, long, over=EQUAL)
-    rows[name] = Row(name, apart, within=2, words=SAID)
+    rows[name] = Row(name, apart, within=1, words=SAID)
     nothing = side(values[f"uneven: equal, {long} steps"]) < 1
     sides = [None, 1, 1, 1, None, None]
     return {"facts": rows, "sides": sides, "holds": rows[name].near and nothing}

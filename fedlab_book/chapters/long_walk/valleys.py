@@ -53,7 +53,7 @@ def right() -> str:
 
 def valley(tau: int, eta: float, weight: float) -> tuple[Figure, str]:
     """The valleys with a round at rest, and how far off it rests by B's weight."""
-    fig, (left, right) = canvas(600, 290, ncols=2, width_ratios=(1.6, 1))
+    fig, (left, right) = canvas(520, 290, ncols=2, width_ratios=(1.5, 1))
     at, star = float(rest(weight, tau, eta)), best(tau, eta)
     _walks(left, at, tau, eta)
     right.plot(_LINE, np.abs(rest(_LINE, tau, eta) - FLOOR), color=INK)
