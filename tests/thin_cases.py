@@ -5,6 +5,7 @@ from pathlib import Path
 
 THIN = [
     "02_is_size_the_right_weight",
+    "03_where_the_weights_come_from",
     "04_shrinking_the_average",
     "05_pulling_features_together",
     "07_who_should_train_together",
