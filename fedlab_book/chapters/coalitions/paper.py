@@ -42,7 +42,7 @@ def fallen(runs: Runs, arm: str) -> list[float]:
 
 
 def said(runs: Runs) -> str:
-    """What C = 8 and C = 10 come to there."""
+    """Outcome of C = 8 and of C = 10 there."""
     gains, low = over(runs, GOOD, "Local"), fallen(runs, EDGE)
     won = f"in {(gains > 0).sum()} of {len(gains)} seeds"
     count = f"{len(low)} of {len(runs[EDGE])}"
@@ -56,7 +56,7 @@ def said(runs: Runs) -> str:
 
 
 def rivals(runs: Runs) -> str:
-    """What other groupings, and FedNova in one model for all, come to beside it."""
+    """Outcome of other groupings, and of FedNova in one model for all, beside it."""
     behind = [over(runs, GOOD, arm).mean() for arm in OTHERS]
     require(
         0 <= min(behind) and max(behind) < 0.5, "other groupings are further behind"
