@@ -93,11 +93,19 @@ def test_the_algorithm_is_whole_and_short(name: str) -> None:
     assert long <= MAX_ALGORITHM
 
 
+WIDGET = "application/vnd.jupyter.widget-view+json"  # as `frames` has it
+
+
+def markup(data: dict[str, str]) -> str:
+    """An output as HTML; of a widget the page makes a control."""
+    return data.get("text/html", "") + "<input type=range>" * (WIDGET in data)
+
+
 def shown(executed: Path) -> list[tuple[str, str]]:
     """Every cell's text and what it shows, as HTML, in the order of the page."""
     cells = nbformat.read(executed, as_version=4).cells
     outputs = [[o.get("data", {}) for o in c.get("outputs", [])] for c in cells]
-    html = ["".join(d.get("text/html", "") for d in datas) for datas in outputs]
+    html = ["".join(map(markup, datas)) for datas in outputs]
     return [(c.source, said) for c, said in zip(cells, html, strict=True)]
 
 
@@ -108,13 +116,16 @@ def test_findings_are_few(name: str, executed: Path) -> None:
 
 
 @thin
-def test_a_federation_trains_on_the_first_screen(name: str, executed: Path) -> None:
-    """Before the first section begins."""
+def test_there_is_something_to_turn_on_the_first_screen(
+    name: str, executed: Path
+) -> None:
+    """A piece that trains, or a control, before the first section begins."""
     cells = shown(executed)
     first = next(
         i for i, (text, _) in enumerate(cells) if re.search(r"^## ", text, re.M)
     )
-    assert any("data-playground" in html for _, html in cells[: first + 1])
+    turns = ("data-playground", "<input type=range>")
+    assert any(t in html for t in turns for _, html in cells[: first + 1])
 
 
 @thin
