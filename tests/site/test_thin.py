@@ -134,7 +134,9 @@ def test_every_control_has_a_name_of_its_own(
         assert own(questions) and own(names(page, "radio"))
         assert own(sliders) or not sliders
         assert set(questions) <= set(names(page, "group"))
-        assert page.locator(f"{ARTICLE} .fl-control").count() == len(sliders)
+        buttons = page.locator(f"{ARTICLE} .fl-control > [role=group]").count()
+        controls = page.locator(f"{ARTICLE} .fl-control").count()
+        assert controls == len(sliders) + buttons
         assert len(sliders) + pieces + len(questions) in CONTROLS
 
 
