@@ -105,7 +105,7 @@ def shown(executed: Path) -> list[tuple[str, str]]:
     """Every cell's text and what it shows, as HTML, in the order of the page."""
     cells = nbformat.read(executed, as_version=4).cells
     outputs = [[o.get("data", {}) for o in c.get("outputs", [])] for c in cells]
-    html = ["".join(map(markup, datas)) for datas in outputs]
+    html = ["".join(map(markup, each)) for each in outputs]
     return [(c.source, said) for c, said in zip(cells, html, strict=True)]
 
 
