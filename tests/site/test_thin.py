@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from fedlab_book.findings import Row, finding
-from tests.thin_cases import MOST, THIN, most
+from tests.thin_cases import MOST, THIN
 from tools import paths
 from tools.visit import PHONE, answered, opened
 
@@ -54,7 +54,7 @@ def test_words_on_view_are_few(context: BrowserContext, address, name) -> None:
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
         closed = words(visit.page)
         answered(visit)
-        assert 500 < closed < words(visit.page) <= most(name, "words on view")
+        assert 500 < closed < words(visit.page) <= MOST["words on view"]
 
 
 def test_words_are_counted_where_they_are_seen(context: BrowserContext) -> None:
