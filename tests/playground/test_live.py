@@ -58,7 +58,8 @@ def test_a_piece_can_be_about_own_letters(on_a_page):
     told = shown(state, ALT, **how)._repr_html_()
     said = re.search(r'data-playground="([^"]*)"', told)
     assert said and json.loads(html.unescape(said[1]))["measure"] == "own"
-    own, every = (piece.played(state, 2, names, m) for m in ("own", "accuracy"))
+    two = ("own", "accuracy")
+    own, every = (piece.played(state, 2, names, measure=m) for m in two)
     assert [ax.get_title("left") for ax in own.axes] == [
         "Own letters read",
         "Accuracy on own letters",
