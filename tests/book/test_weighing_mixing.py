@@ -99,13 +99,14 @@ def test_pairs_are_named_whose_mixture_beats_the_better_client():
     assert beaten({"other": level}, 1) == "no pair"
 
 
-def test_the_pictures_say_what_they_show():
-    lines = {"one": curves(), "other": curves(best=73.0, at=15)}
-    fig, alt = mixing(lines, "one", 1)
-    assert "pair one, round 1, mean of 3 seeds" in alt
-    assert "At r = 0: 40.0 %, at one half: 50.0 %, at r = 1: 20.0 %." in alt
-    assert "The best mixture is r = 0.25 with 61.0 %." in alt
-    assert fig.axes[0].get_title("left") == "one, round 1: best at r = 0.25"
+def test_the_picture_says_what_it_shows():
+    both = curves().repeat(4, axis=1)
+    other = curves(best=73.0, at=15).repeat(4, axis=1)
+    fig, alt = mixing({"one": both, "other": other}, "one")
+    assert "clinic B, one, mean of 3 seeds. Round 1: 40.0 % at r = 0" in alt
+    assert "Round 4: 40.0 % at r = 0, 50.0 % at one half, 20.0 % at r = 1" in alt
+    assert alt.endswith("the best 61.0 % at 0.25.")
+    assert fig.axes[0].get_title("left") == "one"
     assert fig.axes[0].get_ylim() == (20, 77)  # of both: 20 to 75, and two more
 
 

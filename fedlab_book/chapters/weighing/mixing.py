@@ -5,7 +5,7 @@
         arms, rounds=4, observe=along_the_line,
     )
     lines = {name: 100 * mixed.curves("FedAvg", name, "line") for name in PAIRS}
-    frames(partial(mixing, lines), Axis("pair", [*PAIRS]), Axis("round", [1, 2, 3, 4]))
+    frames(partial(mixing, lines), Axis("pair", [*PAIRS]))
     stated("...", **leaning(lines))
 
 Lines are (seeds, rounds, points of `R`), in percent.
@@ -167,27 +167,26 @@ def where_best(found: Facts) -> str:
 
 
 @styled
-def mixing(lines: Mapping[str, np.ndarray], pair: str, t: int) -> tuple[Figure, str]:
-    """Accuracy along the line of a pair in round `t`, on the scale of all of them."""
-    curves = lines[pair][:, t - 1]
-    mean = curves.mean(axis=0)
-    best = int(mean.argmax())
+def mixing(lines: Mapping[str, np.ndarray], pair: str) -> tuple[Figure, str]:
+    """Accuracy along the line of a pair in two rounds, on the scale of all pairs."""
     fig, ax = canvas(height=350)
-    colour = look("FedDisco")["color"]
-    draw.banded(ax, R, curves, color=colour, marker="o", markersize=4)
-    draw.mark_best(ax, R, mean, colour)
+    told = []
+    for t, method, dash in zip(ROUNDS, ("Equal", "FedDisco"), ("--", "-"), strict=True):
+        curves, colour = lines[pair][:, t - 1], look(method)["color"]
+        mean = curves.mean(axis=0)
+        best = int(mean.argmax())
+        draw.banded(ax, R, curves, color=colour, linestyle=dash, label=f"round {t}")
+        draw.mark_best(ax, R, mean, colour)
+        told.append(
+            f"Round {t}: {mean[0]:.1f} % at r = 0, {mean[HALF]:.1f} % at one half, "
+            f"{mean[-1]:.1f} % at r = 1, the best {mean[best]:.1f} % at {R[best]:.2f}."
+        )
     ax.axvline(R[HALF], color=INK, linestyle=":", linewidth=1.5)
     low = min(float(v.min()) for v in lines.values())
     high = max(float(v.max()) for v in lines.values())
-    ax.set(xlabel="weight r of client B", ylabel="test accuracy (%)")
+    ax.set(xlabel="weight r of clinic B", ylabel="accuracy (%)", title=pair)
     ax.set_ylim(5 * np.floor(low / 5), 5 * np.ceil(high / 5) + 2)
-    ax.set_title(f"{pair}, round {t}: best at r = {R[best]:.2f}")
     ax.grid(axis="y")
-    alt = (
-        f"Test accuracy of the mixture against the weight r of client B, pair {pair}, "
-        f"round {t}, mean of {len(curves)} seeds with its interval. At r = 0: "
-        f"{mean[0]:.1f} %, at one half: {mean[HALF]:.1f} %, "
-        f"at r = 1: {mean[-1]:.1f} %. "
-        f"The best mixture is r = {R[best]:.2f} with {mean[best]:.1f} %."
-    )
-    return fig, alt
+    ax.legend(loc="lower left")
+    lead = f"Accuracy of the mixture against the weight r of clinic B, {pair}, "
+    return fig, f"{lead}mean of {len(curves)} seeds. {' '.join(told)}"
