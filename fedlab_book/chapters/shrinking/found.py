@@ -118,15 +118,14 @@ def learned(found: Comparison, layers: int) -> tuple[Panel, Panel]:
     )
 
 
-def falls(found: Comparison) -> Facts:
-    """Whether the learned factor begins above one, and ends below it."""
-    rows = {}
+def falls(found: Comparison) -> bool:
+    """Whether the learned factor begins above one and ends below it, in both places."""
+    sides = []
     for where in PLACES:
         gamma = found.curves(LAW, where, "gamma") - 1
-        rows[f"{where}, in round 1"] = gamma[:, 0]
-        rows[f"{where}, at the end"] = gamma[:, -found.last :].mean(axis=1)
-    facts = _facts(rows, [1, -1, 1, -1], words=("above", "below"))
-    return facts | {"unit": "γ minus one", "digits": 2}
+        ends = gamma[:, -found.last :].mean(axis=1)
+        sides.append((side(gamma[:, 0]), side(ends)))
+    return sides == [(1, -1)] * 2
 
 
 def worth(found: Comparison) -> Facts:
@@ -154,9 +153,8 @@ def _facts(
     *,
     holds: bool = True,
     note: str = "",
-    words: tuple[str, str] = ("gains", "loses"),
 ) -> Facts:
-    rows = [Row(name, v, words=words) for name, v in values.items()]
+    rows = [Row(name, v, words=("gains", "loses")) for name, v in values.items()]
     pairs = zip(rows, sides, strict=True)
     carried = all(s is None or side(row.values) == s for row, s in pairs)
     return {"rows": rows, "holds": carried and holds, "unit": UNIT, "note": note}
