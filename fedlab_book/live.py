@@ -160,7 +160,7 @@ def played(
     found = [_run(side, rounds) for side in sides]
     names = apart(sides[0], sides[1]) if other else ("",)
     every = [n for n in pictures for _ in (sides if n == "plane" else [0])]
-    fig, axes = canvas(300 * len(every), 290, ncols=len(every), squeeze=False)
+    fig, axes = canvas(260 * len(every), 290, ncols=len(every), squeeze=False)
     reach = max(_reach(seen.last) for seen in found)
     left, colours = iter(range(len(sides))), SIDES if other else [PALETTE["blue"]]
     for ax, name in zip(axes[0], every, strict=True):
