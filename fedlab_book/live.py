@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import INK, PALETTE, canvas, framed, styled, svg
 from fedlab_book.html import macros
+from fedlab_book.panels import strip
 from fedlab_browser.playground import state as can
 from fedlab_browser.playground.observers import letters_read, own_letters
 from fedlab_browser.playground.page_file import Page, kept
@@ -168,7 +169,9 @@ def played(
             curves = [seen.curves[measure] for seen in found]
             _curve(ax, curves, MEASURES[measure], names, colours)
         elif name == "letters":
-            _letters(ax, np.array(found[0].letters).T, can.world_of(s).classes)
+            read = np.array(found[0].letters).T
+            title = "How much of each letter is read"
+            strip(read, can.world_of(s).classes, title=title).draw(ax)
         elif name == "plane":
             side = next(left)
             _plane(ax, found[side].last, reach, colours[side], names[side])
@@ -238,14 +241,6 @@ def _curve(
     ax.set(title=f"Accuracy on {of}", xlabel="round", ylabel="%", ylim=(0, 100))
     if len(accuracies) > 1:
         ax.legend()
-
-
-def _letters(ax: Axes, read: np.ndarray, names: Sequence[str]) -> None:
-    ax.imshow(read, aspect="auto", vmin=0, vmax=1, cmap="Blues")
-    ax.set(title="How much of each letter is read", xlabel="round")
-    rounds = range(1, read.shape[1] + 1)
-    ax.set_xticks(range(len(rounds)), [*map(str, rounds)])
-    ax.set_yticks(range(len(names)), names)
 
 
 def _ways(now: Round) -> tuple[np.ndarray, torch.Tensor]:
