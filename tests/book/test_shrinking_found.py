@@ -136,7 +136,12 @@ def test_what_is_learned_by_heart_is_of_own_images():
 def test_the_learned_factor_begins_above_one_and_ends_below():
     assert found.falls(runs())
     assert not found.falls(runs(gamma=1.2)) and not found.falls(runs(gamma=0.8))
-    curve, points = found.learned(runs(), 3)
+    far = runs()
+    for history in far.of(LAW, "alike"):
+        for row in history.rows:
+            row["temper"] *= 1.5
+    assert not found.falls(far)
+    curve, points = found.learned(runs())
     assert "alike from 1.30 to 0.90 ± 0.00" in curve.said
     assert "18 points: correlation 1.00. Mean difference +0" in points.said
 

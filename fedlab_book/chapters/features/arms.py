@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from fedlab_book.arms import amplified, as_sure, course
 from fedlab_book.bench import Bench, Comparison, Place
-from fedlab_book.chapters.shrinking.arms import amplified, as_sure, course
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Method

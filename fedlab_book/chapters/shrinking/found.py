@@ -17,6 +17,8 @@ LAW, FINE, ELEVENTH = "FedLAW", "Server-FT", "an eleventh clinic"
 UNIT = "points over FedAvg"
 COLOURS = {"FedAvg": "FedAvg", FIXED: "red", SURE: "green", SHORT: "orange"}
 _RUIN = -5.0  # points, and below
+LAYERS = 3  # by which a factor is multiplied on its way to the outputs
+_NEAR = 0.05  # of a factor of about one
 _FRAME = (-8, 6)  # of points: what is ruined leaves it
 
 ONE_EPOCH = {  # guesses of what a factor does there, and what is told to each
@@ -104,10 +106,10 @@ def four_cells(found: Comparison) -> tuple[Panel, Panel]:
     )
 
 
-def learned(found: Comparison, layers: int) -> tuple[Panel, Panel]:
+def learned(found: Comparison) -> tuple[Panel, Panel]:
     """The learned factor by round; and beside the best temperature's root."""
     gamma = {w: found.curves(LAW, w, "gamma") for w in PLACES}
-    root = {w: found.curves(LAW, w, "temper") ** (1 / layers) for w in PLACES}
+    root = {w: found.curves(LAW, w, "temper") ** (1 / LAYERS) for w in PLACES}
     points = {w: (root[w], gamma[w]) for w in PLACES}
     colours = {"alike": "blue", "uneven": "magenta"}
     return (
@@ -119,13 +121,18 @@ def learned(found: Comparison, layers: int) -> tuple[Panel, Panel]:
 
 
 def falls(found: Comparison) -> bool:
-    """Whether the learned factor begins above one and ends below it, in both places."""
-    sides = []
+    """Whether the learned factor begins above one and ends below it, in both places.
+
+    And lies near the best temperature's root, on average over the rounds.
+    """
+    sides, off = [], []
     for where in PLACES:
         gamma = found.curves(LAW, where, "gamma") - 1
+        root = found.curves(LAW, where, "temper") ** (1 / LAYERS)
+        off.append(float(np.abs(gamma + 1 - root).mean()))
         ends = gamma[:, -found.last :].mean(axis=1)
         sides.append((side(gamma[:, 0]), side(ends)))
-    return sides == [(1, -1)] * 2
+    return sides == [(1, -1)] * 2 and max(off) < _NEAR
 
 
 def worth(found: Comparison) -> Facts:

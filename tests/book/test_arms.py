@@ -1,11 +1,12 @@
-"""Chapter 4's changes to a method or a federation, against the same by hand."""
+"""Chapters' changes to a method or a federation, against the same by hand."""
 
 import pytest
 import torch
 
 import fedlab_core as fl
+from fedlab_book import arms
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.shrinking import arms, seen
+from fedlab_book.chapters.shrinking import seen
 from fedlab_core.metrics import logits
 
 BENCH = Bench(samples=300, tests=60, sizes={"hidden": [8]}, proxy=fl.Proxy(3))

@@ -1,4 +1,4 @@
-"""Changes that chapter 4 makes to a method, or to a federation, to question it."""
+"""Changes that chapters make to a method, or to a federation, to question it."""
 
 import copy
 import math
