@@ -50,6 +50,7 @@ class Row:
     words: Sequence[str] = (GAIN, LOSS)  # what these are called, and a third: neither
     within: float | None = None  # what is smaller, interval and all, is as good as zero
     aside: bool = False  # not for every reader: folded below the table
+    ran: str = ""  # the data set, where it is not the table's
 
     @property
     def printed(self) -> list[float]:

@@ -21,6 +21,7 @@ from fedlab_book import figures
 from fedlab_book.bars import Bar, bars
 from fedlab_book.findings import Row, finding
 from fedlab_book.html import macros
+from fedlab_book.ledger import companion, drawings
 from fedlab_book.ledger.claimed import card
 from fedlab_book.ledger.markup import folded, grid, verdict_cell, wide, written
 from fedlab_book.pages import as_text, source, table
@@ -60,9 +61,14 @@ def test_what_is_looked_for_is_found():
 
 
 def builders() -> Iterator:
-    """Functions that draw parts of pages from the ledger, found by their arguments."""
+    """Functions that draw parts of pages from the ledger, found by their arguments.
+
+    Without the companion pages, which are about a paper's real tables.
+    """
     for module in pkgutil.iter_modules(pages_of_the_ledger.__path__):
         room = importlib.import_module(f"fedlab_book.ledger.{module.name}")
+        if room is companion:
+            continue
         for function in vars(room).values():
             if inspect.isfunction(function) and function.__module__ == room.__name__:
                 asked = inspect.signature(function).parameters
@@ -108,11 +114,26 @@ def test_no_field_of_a_result_is_markup(tmp_path, field, value):
     assert seen >= 12
     made = card("feddisco", "table1", book=book)
     safe(str(made.data))
+    if field != "key":  # lines of no cell are not counted
+        safe(entry_of_a_companion(book))
+
+
+def entry_of_a_companion(book: Book) -> str:
+    """An entry with a picture and a sentence, both from the stored lines."""
+    paper = drawings.Paper(book, "feddisco", {})
+    gain = f"table1 {CELLS[2].row} | {CELLS[2].column} > Plain | {CELLS[2].column}"
+    asked = {"kind": "gains", "rows": {"A": gain}}
+    entry = companion.Entry(
+        ("table1",), "T", "Says.", "Found.", {"cells": [gain]}, (asked,)
+    )
+    panels, about = companion._drawings(entry, paper)
+    return str(companion._section(entry, paper, panels, about, ""))
 
 
 def rows(text: str) -> list[Row]:
     values = [1.0, 2.0, 3.0]
-    return [Row(text, values, words=(text, text)), Row(text, values, aside=True)]
+    more = {"words": (text, text), "ran": text}
+    return [Row(text, values, **more), Row(text, values, aside=True)]
 
 
 def widget(text: str) -> str:

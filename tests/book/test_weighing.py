@@ -60,6 +60,7 @@ FULL = scale.Scale(
     end=np.array([2.4, 2.2, 1.2]),
     all=np.array([3.0, 3.1, 2.9]),
     rounds=(58.3, 56.3),
+    ran="CIFAR-10",
     paper=7.32,
     paper_rounds=(58.0, 20.0),
 )

@@ -77,6 +77,7 @@ def elsewhere(found: Comparison, loud: Comparison, full: Scale) -> dict[str, Any
             name = f"all know all, {called(t)}" + ": equal" * (arm == big.EQUAL)
             rows.append(row(name, big.ahead(found, arm, big.EVERY, t)))
             sides.append(expected)
-    rows.append(row("CIFAR-10, the last ten rounds", full.end, paper=full.paper))
+    name = "at the paper’s scale, the last ten rounds"
+    rows.append(row(name, full.end, paper=full.paper, ran=full.ran))
     facts = {r.name: r for r in rows}
     return {"facts": facts, "sides": [*sides, 1], "holds": rows[1].near}

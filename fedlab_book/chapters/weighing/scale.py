@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedlab_book.bench import pm
+from fedlab_ledger.model.describe import data
 from fedlab_ledger.report.book import Book, opened
 
 _FROM, _TO = "FedAvg", "FedAvg + Disco"
@@ -18,6 +19,7 @@ class Scale:
     end: np.ndarray  # in the last ten rounds
     all: np.ndarray  # in all rounds
     rounds: tuple[float, float]  # by size, FedDisco
+    ran: str  # its data set
     paper: float
     paper_rounds: tuple[float, float]
 
@@ -53,6 +55,7 @@ def measured(book: Book | None = None) -> Scale:
         end=values(disco) - values(base),
         all=curve(disco) - curve(base),
         rounds=(values(sooner[0]).mean(), values(sooner[1]).mean()),
+        ran=data(base.cell.settings["paper"]),
         paper=printed[_TO, ACCURACY] - printed[_FROM, ACCURACY],
         paper_rounds=(printed[_FROM, SOONER], printed[_TO, SOONER]),
     )
