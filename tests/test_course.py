@@ -97,23 +97,30 @@ def names_of(source: str) -> tuple[set[str], set[str]]:
     return made, used
 
 
-def run(copy: NotebookNode, test: NotebookNode) -> None:
-    names = dict[str, object]()
-    for cell in [*needed(copy.cells, test), test]:
-        exec(compile(cell.source, cell.id, "exec"), names)
-
-
 @every_chapter
+@pytest.mark.slow
 def test_hidden_tests_pass_with_the_key_and_not_without(path):
     student, key = both(path)
     tests = [c for c in graded(key) if c.metadata.nbgrader.locked]
     assert tests
+    names = dict[str, object]()
     for test in tests:
-        run(key, test)
-        at = next(i for i, c in enumerate(student.cells) if c.id == test.id)
-        student.cells[at] = test
+        asked = test.id.removesuffix("-test")
+        for cell in needed(key.cells, test):
+            if cell.id != asked and "nbgrader" not in cell.metadata:
+                run(cell, names)
+        run(next(c for c in student.cells if c.id == asked), names)
         with pytest.raises(AssertionError, match="not tried yet"):
-            run(student, test)
+            run(test, names)
+        run(next(c for c in key.cells if c.id == asked), names)
+        run(test, names)
+
+
+def run(cell: NotebookNode, names: dict[str, object]) -> None:
+    """A cell's code with these names; a second time, nothing."""
+    if f"ran {cell.id}" not in names or "nbgrader" in cell.metadata:
+        names[f"ran {cell.id}"] = True
+        exec(compile(cell.source, cell.id, "exec"), names)
 
 
 def chapter(*sources: str) -> NotebookNode:
