@@ -7,7 +7,7 @@ on has no meaning. Lengths are in those of a mean walk.
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedlab_book.bench import Comparison
+from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.averaging.pace import ALIKE, UNEVEN, named
 from fedlab_book.figures import INK, PALETTE
 from fedlab_book.panels import Panel
@@ -42,6 +42,14 @@ def left(found: Comparison, where: str, steps: int, what: str = "left") -> float
     return 100 * float(found.curves(named(steps), where, what)[:, 0].mean())
 
 
+def most_where_least(found: Comparison) -> bool:
+    """Whether short walks cancel most, and those of the alike least."""
+    alike, long, short = (
+        found.curves(named(steps), where, "left")[:, 0] for where, steps in SHOWN
+    )
+    return side(long - alike) == side(short - long) == -1
+
+
 def fans(found: Comparison) -> list[Panel]:
     """Arrows of the first seed's clinics, a panel for each of `SHOWN`."""
     return [_fan(found, where, steps) for where, steps in SHOWN]
@@ -67,6 +75,7 @@ def _fan(found: Comparison, where: str, steps: int) -> Panel:
         ax.set(xlim=(-0.3, 1.2), ylim=(-1.6, 1.6), xticks=[], yticks=[])
         ax.set(title=f"{where},\n{steps} steps", xlabel=f"left: {percent:.0f} %")
         ax.set_aspect("equal")
+        ax.spines[:].set_visible(False)
 
     said = (
         f"{where}, {steps} steps: on average {percent:.0f} percent of a walk is left."

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from fedlab_book.figures import CLASSES, INK, PALETTE
 from fedlab_book.panels import Panel
 
-_SERVER, _CLINIC = 2.15, 0.85  # heights of the server's model and of the clinics'
-_WALK = 0.28  # how far a model goes in the picture
+_SERVER, _CLINIC = 2.35, 1.15  # heights of the server's model and of the clinics'
+_WALK = 0.33  # how far a model goes in the picture
 TITLES = ("1. send", "2. train, alone", "3. send back", "4. average")
 SAID = (
     "The server's model, a dot, goes to all ten clinics",
@@ -34,18 +34,18 @@ def four(counts: np.ndarray) -> list[Panel]:
         def draw(ax: Axes) -> None:
             pictures[i](ax)
             _bars(ax, counts)
-            ax.set(title=TITLES[i], xlim=(-0.6, len(counts) - 0.4), ylim=(-0.1, 2.6))
+            ax.set(title=TITLES[i], xlim=(-0.6, len(counts) - 0.4), ylim=(-0.1, 2.8))
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
 
-        return Panel(draw, f"{TITLES[i]}: {SAID[i]}.", high=190)
+        return Panel(draw, f"{TITLES[i]}: {SAID[i]}.", high=215)
 
     return [panel(i) for i in range(4)]
 
 
 def _bars(ax: Axes, counts: np.ndarray) -> None:
-    """Draw a standing bar a clinic, a part a letter; the largest is half a unit."""
-    part = counts / (2 * counts.sum(1).max())
+    """Draw a standing bar a clinic, a part a letter."""
+    part = 0.75 * counts / counts.sum(1).max()
     below = np.zeros(len(counts))
     for c, heights in enumerate(part.T):
         ax.bar(range(len(counts)), heights, 0.7, below, color=CLASSES[c % 10])

@@ -5,7 +5,8 @@
     drawn(by_pace(found))
     stated("...", **facts(found))
 
-A place is one of `PLACES`, and an arm is named by its steps between two meetings.
+Places are alike, uneven, and large and small; an arm is named by its steps between two
+meetings.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from fedlab_book.panels import Panel, sweep
 from fedlab_core.errors import require
 from fedlab_core.metrics import evaluate, mean_interval
 
-ALIKE, UNEVEN, SIZES = PLACES = ("alike", "uneven", "large and small")
+ALIKE, UNEVEN, SIZES = ("alike", "uneven", "large and small")
 STEPS, ALL = (5, 20, 100, 400), 400
 MORE, ALONE = "four times the steps", "alone"
 SAID = ("gains", "loses", "cannot tell")
@@ -70,17 +71,17 @@ def right(found: Comparison) -> str:
 
 
 def by_pace(found: Comparison) -> Panel:
-    """Letters read, by the steps between meetings, in every place."""
+    """Letters read, by the steps between meetings."""
     values = {
         where: np.stack([read(found, s, where) for s in STEPS], axis=1)
-        for where in PLACES
+        for where in (ALIKE, UNEVEN)
     }
     return sweep(
         values,
         [str(s) for s in STEPS],
         label="letters read (%)",
         along="steps between two meetings",
-        colours=dict(zip(PLACES, ("blue", "orange", "green"), strict=True)),
+        colours={ALIKE: "blue", UNEVEN: "orange"},
     )
 
 
@@ -132,8 +133,8 @@ def never(found: Comparison, places: Mapping[str, Place]) -> str:
     require(apart == (-1, 1), f"alone and {often} are not apart as told: {apart}")
     told = [[pm(v, sign="") for v in pair] for pair in (every, mine)]
     return (
-        f"Of *all* letters an uneven clinic alone reads {told[0][0]} %, and the average "
-        f"of clinics that meet often {told[0][1]} %. Of **its own** letters, counted as "
-        f"often as it has them, it reads {told[1][0]} % alone, and the average "
+        f"Of *all* letters an uneven clinic alone reads {told[0][0]} %; the average of "
+        f"clinics that meet often, {told[0][1]} %. Of **its own** letters, counted "
+        f"as often as it has each, it reads {told[1][0]} % alone; the average, "
         f"{told[1][1]} %."
     )

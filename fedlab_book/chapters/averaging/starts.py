@@ -34,19 +34,24 @@ def averaged(bench: Bench, place: Place, seed: int, steps: int) -> Walked:
     """Percent that each clinic reads after so many steps alone, and their average."""
     world = place(seed)
     make, held = bench.network(bench.task(seed)), world.partition.indices
-    ten = range(len(held))
-    clients = [Client(torch.as_tensor(held[k]), (seed, 0, k)) for k in ten]
+    clients = [Client(torch.as_tensor(i), (seed, 0, k)) for k, i in enumerate(held)]
     training = fl.Training(lr=0.1, batch_size=16, iterations=steps)
     shares = world.counts.sum(1) / world.counts.sum()
 
-    def walked(starts: list[tree.Tree]) -> np.ndarray:
-        given = fl.ClientInput(tree.stack(starts))
-        ends = fl.train(world.model, world.x, world.y, clients, given, training).states
-        mean = tree.stack([tree.weighted_sum(ends, shares.float())])
-        return np.concatenate([_read(world, states) for states in (ends, mean)])
+    first = [initial_state(make, 100 * seed + k) for k in range(len(held))]
+    given = fl.ClientInput(tree.stack([first[0]] * len(held) + first))
+    put = (world.model, world.x, world.y, clients * 2, given, training)
+    ends = fl.train(*put).states  # both at once
 
-    first = [initial_state(make, 100 * seed + k) for k in ten]
-    return {ONE: walked([first[0]] * len(held)), TEN: walked(first)}
+    def read(states: tree.Tree) -> np.ndarray:
+        mean = tree.stack([tree.weighted_sum(states, shares.float())])
+        return np.concatenate([_read(world, some) for some in (states, mean)])
+
+    half = len(held)
+    return {
+        ONE: read(tree.take(ends, slice(None, half))),
+        TEN: read(tree.take(ends, slice(half, None))),
+    }
 
 
 def _read(world: fl.World, states: tree.Tree) -> np.ndarray:
@@ -67,9 +72,10 @@ def right(found: Sequence[Walked]) -> str:
 def picture(found: Sequence[Walked]) -> Panel:
     """Bars of the ten, the best of them and their average, for both starts."""
 
-    def means(of: int | slice, best: bool = False) -> list[float]:
+    def means(of: int | slice, best: bool = False) -> np.ndarray:
         each = ([np.atleast_1d(one[s][of]) for one in found] for s in (ONE, TEN))
-        return [np.mean([e.max() if best else e.mean() for e in s]) for s in each]
+        read = [[e.max() if best else e.mean() for e in s] for s in each]
+        return np.mean(read, axis=1)
 
     values = {
         "each of the ten, mean": means(slice(-1)),

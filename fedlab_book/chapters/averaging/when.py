@@ -10,7 +10,7 @@ from fedlab_book.findings import Row
 from fedlab_book.panels import Panel, bars
 
 FIRST, LAST = "often first", "often last"
-EVEN, FEW = 20, 100  # steps between two meetings of who meets evenly, and of who seldom
+OFTEN, EVEN, FEW = 5, 20, 100  # steps between two meetings
 GUESSES = {
     "Often first: a common beginning keeps them together": "It helps, but the long "
     "walks come after it, and nothing comes after them.",
@@ -21,7 +21,7 @@ GUESSES = {
 
 
 def ends(found: Comparison, plans: Comparison) -> dict[str, np.ndarray]:
-    """Letters read by each plan, seed by seed; the evenly spread ones are of `found`."""
+    """Letters read by each plan, seed by seed."""
     return {
         "4 meetings": read(found, FEW, UNEVEN),
         FIRST: 100 * plans.curves(FIRST)[:, -1],
@@ -48,11 +48,15 @@ def picture(found: Comparison, plans: Comparison) -> Panel:
 def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
     """Arguments of `stated`: with as many meetings, late ones are worth more."""
     few, first, evenly, last = ends(found, plans).values()
+    lost = read(found, OFTEN, UNEVEN) - few
     values = {
         "often first, over 4 meetings": first - few,
         "evenly, over often first": evenly - first,
         "often last, over often first": last - first,
         "often last, over evenly": last - evenly,
+        "often last, over 4 meetings": last - few,
+        "80 meetings, over 4": lost,
     }
     rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
-    return {"facts": rows, "sides": [1, 1, 1, None]}
+    most = side(last - few - lost / 2) == 1  # of what the long walks cost
+    return {"facts": rows, "sides": [1, 1, 1, None, 1, 1], "holds": most}
