@@ -8,11 +8,11 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
-from fedlab_book.chapters.averaging import drift, frames, pace, starts, when
+from fedlab_book.chapters.averaging import divisions, drift, frames, pace, starts, when
 from fedlab_book.findings import Unsupported, stated
 from fedlab_book.panels import picture
 from fedlab_core.errors import InputError
-from tests.figure_cases import made
+from tests.figure_cases import drawn, made
 
 ALIKE, UNEVEN, SIZES = pace.ALIKE, pace.UNEVEN, pace.SIZES
 
@@ -111,7 +111,7 @@ def test_own_letters_are_those_that_a_clinic_holds(bench, uneven):
 
 
 def _level(found: Comparison) -> Comparison:
-    """Who trained alone, in the place of who met often."""
+    """The same runs, those alone in the place of those who met often."""
     often = pace.named(5)
     return Comparison(
         {
@@ -218,3 +218,21 @@ def test_a_round_has_four_pictures():
     counts = np.arange(30).reshape(10, 3)
     _, alt = picture(*frames.four(counts))
     assert [f"{i + 1}." in alt for i in range(4)] == [True] * 4
+
+
+@pytest.mark.slow
+def test_every_division_is_drawn_and_told():
+    data = fl.load("letters", n_train=400, n_test=100)
+    each = divisions.divisions(data)
+    assert len(each) == 13
+    for name, (told, s) in each.items():
+        alt = drawn(divisions.picture(each, name))
+        assert name in alt and told in alt and f"{len(s)} clients" in alt
+    innocent = each["wrong labels"][1].counts.sum(1)
+    assert innocent.max() - innocent.min() <= 10
+
+
+def test_a_cap_makes_the_largest_smaller():
+    labels = np.arange(600) % 10
+    free, capped = (divisions.largest(labels, c, draws=5) for c in (False, True))
+    assert 60 <= capped < free

@@ -5,6 +5,7 @@ frames(partial(picture, made), Axis("division", list(made), "dropdown"))
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,70 +16,56 @@ from fedlab_core.partition import FEDCOLLAB_LABEL_SHIFT
 from fedlab_core.partition.scenarios import fedcollab_concept_shift
 
 Made = dict[str, tuple[str, fl.Scenario]]  # by name: what is told of it
+_CHANCE = "Each class by chance (Dirichlet)"
+_FREE = {"capacity": False, "min_size": 5}
+_FOUR = {"shares": FEDCOLLAB_LABEL_SHIFT, "clients_each": 3}
 _TURNED = (-15.0, 15.0, 75.0, 105.0)
+_WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "at random": ("Equal random shares, often called IID.", "iid", {}),
+    "Dirichlet, α = 100": (f"{_CHANCE}: nearly alike.", "dirichlet", {"alpha": 100}),
+    "Dirichlet, α = 0.5": (f"{_CHANCE}.", "dirichlet", {**_FREE, "alpha": 0.5}),
+    "Dirichlet, α = 0.1": (f"{_CHANCE}.", "dirichlet", {**_FREE, "alpha": 0.1}),
+    "Dirichlet, α = 0.1, capped": (
+        "The same, but who is full gets no more.",
+        "dirichlet",
+        {"alpha": 0.1, "min_size": 5},
+    ),
+    "a tenth shared": ("rFedAvg: sorted, but for a tenth.", "similarity", {"s": 0.1}),
+    "half even, half uneven": ("FedLAW: five of α = 10, five of 0.1.", "hybrid", {}),
+    "large and small": ("Labels are alike.", "long_tail_sizes", {"rho": 20}),
+    "four types": ("FedCollab: types that overlap in pairs.", "clusters", _FOUR),
+    "turned images": (
+        "FedCollab: a group has an angle.",
+        "iid",
+        {"clients": 12, "rotate": _TURNED},
+    ),
+    "renamed labels": (
+        "FedCollab: a group renames classes.",
+        "stratified",
+        {"clients": 12, "own_test": "same"},
+    ),
+    "wrong labels": (
+        "FedLAW: crossed clients have two labels swapped.",
+        "stratified",
+        {"corrupt": 0.3},
+    ),
+    "rare classes": ("FedDisco: rare everywhere.", "dirichlet", {"alpha": 0.5}),
+}
 
 
 def divisions(data: fl.Dataset, seed: int = 1) -> Made:
     """Divisions that this book's papers use, of ten classes."""
     tail = fl.long_tail(data.y_train, rho=10, seed=seed)
-    fewer = {"x_train": data.x_train[tail], "y_train": data.y_train[tail]}
-    maps = fedcollab_concept_shift(len(data.classes))
-    ten = {"clients": 10}
-    free = {**ten, "capacity": False, "min_size": 5}
-    four = {"shares": FEDCOLLAB_LABEL_SHIFT, "clients_each": 3}
-    turned = {"clients": 12, "rotate": _TURNED}
-    renamed = {"clients": 12, "own_test": "same", "relabel": maps}
-    chance = "Each class by chance (Dirichlet)"
-    rows = {
-        "at random": ("Equal random shares, often called IID.", "iid", ten),
-        "Dirichlet, α = 100": (
-            f"{chance}: nearly alike.",
-            "dirichlet",
-            {**ten, "alpha": 100},
-        ),
-        "Dirichlet, α = 0.5": (f"{chance}.", "dirichlet", {**free, "alpha": 0.5}),
-        "Dirichlet, α = 0.1": (f"{chance}.", "dirichlet", {**free, "alpha": 0.1}),
-        "Dirichlet, α = 0.1, capped": (
-            "The same, but who is full gets no more.",
-            "dirichlet",
-            {**ten, "alpha": 0.1, "min_size": 5},
-        ),
-        "a tenth shared": (
-            "rFedAvg: sorted by label, but for a tenth.",
-            "similarity",
-            {**ten, "s": 0.1},
-        ),
-        "half even, half uneven": (
-            "FedLAW: five clients of α = 10, five of 0.1.",
-            "hybrid",
-            ten,
-        ),
-        "large and small": (
-            "Sizes fall exponentially; labels are alike.",
-            "long_tail_sizes",
-            {**ten, "rho": 20},
-        ),
-        "four types": ("FedCollab: types that overlap in pairs.", "clusters", four),
-        "turned images": ("FedCollab: a group has an angle.", "iid", turned),
-        "renamed labels": (
-            "FedCollab: a group renames classes.",
-            "stratified",
-            renamed,
-        ),
-        "wrong labels": (
-            "FedLAW: crossed clients have two labels swapped.",
-            "stratified",
-            {**ten, "corrupt": 0.3},
-        ),
-    }
-    made = {
-        name: (told, fl.scenario(data, kind, seed=seed, **options))
-        for name, (told, kind, options) in rows.items()
-    }
-    rare = fl.scenario(
-        replace(data, **fewer), "dirichlet", seed=seed, alpha=0.5, clients=10
-    )
-    made["rare classes"] = ("FedDisco: some classes are rare everywhere.", rare)
+    rarer = replace(data, x_train=data.x_train[tail], y_train=data.y_train[tail])
+    maps = {"relabel": fedcollab_concept_shift(len(data.classes))}
+    made: Made = {}
+    for name, (told, kind, options) in _WAYS.items():
+        ten = {} if name == "four types" else {"clients": 10}
+        given: dict[str, Any] = (
+            ten | options | (maps if name == "renamed labels" else {})
+        )
+        of = rarer if name == "rare classes" else data
+        made[name] = told, fl.scenario(of, kind, seed=seed, **given)
     return made
 
 

@@ -53,7 +53,7 @@ def _bars(ax: Axes, counts: np.ndarray) -> None:
 
 
 def _places(ways: np.ndarray) -> np.ndarray:
-    """Where the clinics' models stand after such ways."""
+    """Places of the clinics' models after such ways."""
     return np.stack([np.arange(len(ways)), np.full(len(ways), _CLINIC)], 1) + ways
 
 

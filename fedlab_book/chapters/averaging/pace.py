@@ -101,7 +101,7 @@ def facts(found: Comparison) -> dict[str, Any]:
 
 
 def bill(world: fl.World) -> str:
-    """What meetings cost, in numbers that travel."""
+    """The cost of meetings, in numbers that travel."""
     numbers = sum(w.numel() for w in world.model.parameters())
     one = 2 * 4 * numbers * len(world) / 1e6
     costs = (f"{ALL // s} cost {one * ALL / s:.1f} MB" for s in (100, 5))
@@ -125,7 +125,7 @@ def own(found: Comparison, arm: str, where: str, place: Place) -> np.ndarray:
 
 
 def never(found: Comparison, places: Mapping[str, Place]) -> str:
-    """What uneven clinics read who never meet, beside those who meet often."""
+    """Letters read by uneven clinics who never meet, and by those who meet often."""
     often, arms = named(STEPS[0]), (ALONE, named(STEPS[0]))
     every = [read(found, arm, UNEVEN) for arm in arms]
     mine = [own(found, arm, UNEVEN, places[UNEVEN]) for arm in arms]
