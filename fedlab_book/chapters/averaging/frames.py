@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from fedlab_book.figures import CLASSES, INK, PALETTE
 from fedlab_book.panels import Panel
+from fedlab_browser.playground.task import divided
 
 _SERVER, _CLINIC = 2.35, 1.15  # heights of the server's model and of the clinics'
 _WALK = 0.33  # how far a model goes in the picture
@@ -19,8 +20,9 @@ SAID = (
 )
 
 
-def four(counts: np.ndarray) -> list[Panel]:
-    """Pictures of a round, over bars of what each clinic holds of every letter."""
+def four() -> list[Panel]:
+    """Pictures of a round, over bars of the letters that the playground deals out."""
+    counts = divided("dirichlet", 10, 0.1, 0).counts
     turned = np.linspace(0, 2 * np.pi, len(counts), endpoint=False) * 3 + 0.4
     ways = _WALK * np.stack([np.cos(turned), np.sin(turned)], axis=1)
     pictures: list[Callable[[Axes], None]] = [
