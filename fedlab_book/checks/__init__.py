@@ -22,10 +22,7 @@ from fedlab_book.checks._tools import TODO, Answer, Blank, fail
 __all__ = ["check", "graded"]
 
 _SPECS: dict[str, Callable[[Answer], str]] = {
-    "1.1": averaging.average,
-    "1.2": averaging.size_weights,
     "1.3": averaging.dirichlet_split,
-    "1.4": averaging.communication,
     "2.3": feddisco.nearest_power,
     "3.3": disco_bound.own_steps,
     "3.4": disco_bound.hide,
