@@ -58,7 +58,7 @@ def graded(name: str, answer: Any) -> None:
 
 
 def _verified(name: str, answer: Any) -> str:
-    """What was found to be right about an answer, in a line."""
+    """A line on what was found to be right about an answer."""
     if name not in _SPECS:
         raise ValueError(f"name: no exercise {name!r}; known are {', '.join(_SPECS)}")
     if answer is ...:
