@@ -35,6 +35,19 @@ def test_everyone_is_averaged_where_that_is_asked_for(here, capsys):
         assert out.splitlines()[1] == plain, name
 
 
+def test_a_choice_in_place_of_the_methods_own_is_named(here, capsys):
+    _, out, _ = call(fast("--method feddisco --weigh equal --out r.csv"), capsys)
+    assert out.startswith("FedDisco, weigh=equal: test accuracy")
+    assert "FedDisco, weigh=equal" in (here / "r.csv").read_text()
+    _, out, _ = call(fast("--method scaffold --groups nobody"), capsys)
+    assert out.startswith("SCAFFOLD, groups=nobody: test accuracy")
+
+
+def test_a_files_name_steers_no_terminal(here, capsys):
+    code, out, _ = call(fast("--out 'a\x1b[2Jb'"), capsys)
+    assert code == 0 and out.endswith("wrote a?[2Jb\n") and "\x1b" not in out
+
+
 @pytest.mark.parametrize(
     "options",
     ["--lr 1e39", "--weight-decay 1e39", "--alpha 1e308", "--rho 1e300",
