@@ -29,7 +29,7 @@ book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick \
-	printed
+	printed course
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -81,6 +81,9 @@ serve: ## serve _build/html on PORT (8000)
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks \
 		$(if $(filter 0,$(shell id -u)),--allow-root)
+
+course: $(READY) ## write students' copies of the chapters, and keys, into _build/course
+	@$(BIN)/python -m tools.course
 
 wheel: $(READY) ## build the packages into _build/dist
 	@rm -rf build _build/dist

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 THIN = [
+    "01_averaging",
     "02_is_size_the_right_weight",
     "03_where_the_weights_come_from",
     "04_shrinking_the_average",

@@ -19,13 +19,10 @@ from fedlab_book.checks import (
 )
 from fedlab_book.checks._tools import TODO, Answer, Blank, fail
 
-__all__ = ["check"]
+__all__ = ["check", "graded"]
 
 _SPECS: dict[str, Callable[[Answer], str]] = {
-    "1.1": averaging.average,
-    "1.2": averaging.size_weights,
     "1.3": averaging.dirichlet_split,
-    "1.4": averaging.communication,
     "2.3": feddisco.nearest_power,
     "3.3": disco_bound.own_steps,
     "3.4": disco_bound.hide,
@@ -46,17 +43,29 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
 
 def check(name: str, answer: Any) -> None:
     """Print that the answer is right or not tried; a wrong one raises."""
-    if name not in _SPECS:
-        raise ValueError(f"name: no exercise {name!r}; known are {', '.join(_SPECS)}")
     try:
-        if answer is ...:
-            raise Blank(TODO)
-        if not callable(answer):
-            fail("the function itself is asked for, without calling it", got=answer)
-        verified = _SPECS[name](answer)
+        print(f"{name} ✓ {_verified(name, answer)}")
     except Blank as why:
         print(f"{name} — not tried yet: {why}")
+
+
+def graded(name: str, answer: Any) -> None:
+    """Raise unless the answer is right; one that was not tried is not."""
+    try:
+        _verified(name, answer)
+    except Blank as why:
+        raise AssertionError(f"{name} — not tried yet: {why}") from None
+
+
+def _verified(name: str, answer: Any) -> str:
+    """A line on what was found to be right about an answer."""
+    if name not in _SPECS:
+        raise ValueError(f"name: no exercise {name!r}; known are {', '.join(_SPECS)}")
+    if answer is ...:
+        raise Blank(TODO)
+    try:
+        if not callable(answer):
+            fail("the function itself is asked for, without calling it", got=answer)
+        return _SPECS[name](answer)
     except AssertionError as wrong:
         raise AssertionError(f"{name} — not yet: {wrong}") from wrong.__cause__
-    else:
-        print(f"{name} ✓ {verified}")

@@ -12,38 +12,6 @@ from fedlab_book.checks import _SPECS, check
 from tests.answers import field, papers, rfedavg
 
 
-def average(models, weights):
-    total = sum(weights)
-    return {
-        key: sum(w / total * m[key] for w, m in zip(weights, models, strict=True))
-        for key in models[0]
-    }
-
-
-def average_unnormalised(models, weights):
-    return {
-        key: sum(w * m[key] for w, m in zip(weights, models, strict=True))
-        for key in models[0]
-    }
-
-
-def average_plain(models, weights):
-    return average(models, [1] * len(models))
-
-
-def average_in_place(models, weights):
-    total = models[0]
-    for key in total:
-        total[key] *= weights[0] / sum(weights)
-        for w, m in zip(weights[1:], models[1:], strict=True):
-            total[key] += w / sum(weights) * m[key]
-    return total
-
-
-def size_weights(sizes):
-    return [m / sum(sizes) for m in sizes]
-
-
 def dirichlet_split(labels, clients, alpha, rng):
     held = [[] for _ in range(clients)]
     for label in np.unique(labels):
@@ -81,10 +49,6 @@ def split_by_size(labels, clients, alpha, rng):
     return np.split(rng.permutation(len(labels)), cuts)
 
 
-def communication(n_parameters, clients, rounds, bytes_per_number=4):
-    return 2 * n_parameters * clients * rounds * bytes_per_number
-
-
 def nearest_power(sizes, weights):
     powers = np.linspace(-2, 2, 401)
     raised = sizes ** powers[:, None]
@@ -101,22 +65,8 @@ def slope_of_logarithms(sizes, weights):
     return np.polyfit(np.log(sizes), np.log(np.maximum(weights, 1e-9)), 1)[0]
 
 
-RIGHT = {
-    "1.1": average,
-    "1.2": size_weights,
-    "1.3": dirichlet_split,
-    "1.4": communication,
-    "2.3": nearest_power,
-}
+RIGHT = {"1.3": dirichlet_split, "2.3": nearest_power}
 WRONG = [
-    ("1.1", average_unnormalised, "used as they are"),
-    ("1.1", average_plain, "the weights are not used"),
-    ("1.1", average_in_place, "were changed: make new ones"),
-    ("1.1", lambda models, weights: models[0]["w"], "a dict with the models' entries"),
-    ("1.2", lambda sizes: sizes, "not shares of the whole"),
-    ("1.2", lambda sizes: sizes / sizes.max(), "divided by the largest"),
-    ("1.2", lambda sizes: [1 / len(sizes)] * len(sizes), "every client counts the"),
-    ("1.2", lambda sizes: "half", "the numbers differ"),
     ("1.3", split_losing_samples, "5 held by nobody, 0 shared"),
     ("1.3", split_ignoring_alpha, "one client should hold most of a class"),
     ("1.3", split_always_skewed, "should hold about 1/5 of each class"),
@@ -126,9 +76,6 @@ WRONG = [
     ("1.3", lambda *given: [[0, 1]], "one index array per client"),
     ("1.3", lambda *given: [[0.5]] * 5, "whole numbers"),
     ("1.3", lambda *given: [[5000]] * 5, "not a position in labels"),
-    ("1.4", lambda n, k, t, size=4: n * k * t * size, "models also travel back"),
-    ("1.4", lambda n, k, t, size=4: 2 * n * k * t, "counts numbers, not bytes"),
-    ("1.4", lambda n, k, t, size=4: 8 * n * k * t, "the numbers differ"),
     ("2.3", power_undivided, "divide the powers by their sum first"),
     ("2.3", slope_of_logarithms, "where no power fits, the squares decide"),
     ("2.3", lambda m, p: -nearest_power(m, p), "the sign the wrong way round"),
@@ -190,23 +137,23 @@ def test_not_attempted(name, answer, capsys):
 
 
 def test_blank_entries_of_a_dict(capsys):
-    check("1.1", lambda models, weights: dict.fromkeys(models[0], ...))
+    check("1.3", lambda *given: dict.fromkeys("ab", ...))
     assert "not tried yet" in capsys.readouterr().out
 
 
 def test_a_wrong_answer_shows_case_got_and_expected():
     expected = (
-        "1.2 — not yet: these are the sizes, not shares of the whole\n"
-        "  case      ones([1, 3])\n"
-        "  got       [1, 3]\n"
-        "  expected  [0.25, 0.75]"
+        "7.2 — not yet: the numbers differ\n"
+        "  case      first(100, 100, 0.2)\n"
+        "  got       100\n"
+        "  expected  3.41421"
     )
 
-    def ones(sizes):
-        return sizes
+    def first(m1, m2, D):
+        return m1
 
     with pytest.raises(AssertionError, match=f"^{re.escape(expected)}$"):
-        check("1.2", ones)
+        check("7.2", first)
 
 
 def test_an_answer_that_stops_keeps_its_own_error():
@@ -222,7 +169,7 @@ def test_an_answer_that_stops_keeps_its_own_error():
 
 def test_a_long_result_is_cut():
     with pytest.raises(AssertionError) as caught:
-        check("1.2", lambda sizes: list(range(1000)))
+        check("2.3", lambda sizes, weights: list(range(1000)))
     assert len(str(caught.value)) < 600
 
 
@@ -232,12 +179,12 @@ def test_a_result_in_place_of_the_function():
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="no exercise '9.9'; known are 1.1, 1.2, 1.3"):
+    with pytest.raises(ValueError, match="no exercise '9.9'; known are 1.3, 2.3, 3.3"):
         check("9.9", ...)
 
 
 def test_tensors_are_fine():
-    check("1.2", lambda sizes: torch.tensor(sizes) / sizes.sum())
+    check("2.3", lambda m, p: torch.tensor(nearest_power(m, p)))
 
 
 @pytest.mark.slow

@@ -215,7 +215,9 @@ def test_the_command_repeats_the_page(page, address, state, capsys):
     for t in range(1, many + 1):
         press(page, "One round")
         rounds_played(page, t)
-    words = page.locator(".pg-code code").inner_text().split()
+    code = page.locator(".pg-code code")
+    expect(code).to_contain_text(f"--rounds {many}")  # on a busy machine, later
+    words = code.inner_text().split()
     assert words[:4] == ["python", "-m", "fedlab_core", "play"]
     assert __main__.main([word.strip('"') for word in words[3:]]) == 0
     said = capsys.readouterr().out.splitlines()

@@ -1,0 +1,62 @@
+"""As many steps and meetings, at different times: often first, often last, evenly."""
+
+from typing import Any
+
+import numpy as np
+
+from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.averaging.pace import SAID, UNEVEN, read
+from fedlab_book.findings import Row
+from fedlab_book.panels import Panel, bars
+
+FIRST, LAST = "often first", "often last"
+OFTEN, EVEN, FEW = 5, 20, 100  # steps between two meetings
+GUESSES = {
+    "Often first: a common beginning keeps them together": "It helps, but the long "
+    "walks come after it, and nothing comes after them.",
+    "Often last: what went apart is brought together": "What long walks have spoilt in "
+    "the average, a hundred steps with many meetings mend.",
+    "No matter: both meet 23 times": "As many meetings, and as many steps. But look.",
+}
+
+
+def ends(found: Comparison, plans: Comparison) -> dict[str, np.ndarray]:
+    """Letters read by each plan, seed by seed."""
+    return {
+        "4 meetings": read(found, FEW, UNEVEN),
+        FIRST: 100 * plans.curves(FIRST)[:, -1],
+        "evenly": read(found, EVEN, UNEVEN),
+        LAST: 100 * plans.curves(LAST)[:, -1],
+    }
+
+
+def right(found: Comparison, plans: Comparison) -> str:
+    """Answer to when to meet, as far as the intervals say."""
+    first, last, same = GUESSES
+    values = ends(found, plans)
+    return {1: last, -1: first, 0: same}[side(values[LAST] - values[FIRST])]
+
+
+def picture(found: Comparison, plans: Comparison) -> Panel:
+    """Bars of what each plan reads."""
+    values = ends(found, plans)
+    shown = {"letters read": [float(v.mean()) for v in values.values()]}
+    label, along = "letters read (%)", "when they meet"
+    return bars(shown, [*values], label=label, along=along)
+
+
+def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
+    """Arguments of `stated`: with as many meetings, late ones are worth more."""
+    few, first, evenly, last = ends(found, plans).values()
+    lost = read(found, OFTEN, UNEVEN) - few
+    values = {
+        "often first, over 4 meetings": first - few,
+        "evenly, over often first": evenly - first,
+        "often last, over often first": last - first,
+        "often last, over evenly": last - evenly,
+        "often last, over 4 meetings": last - few,
+        "80 meetings, over 4": lost,
+    }
+    rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
+    most = side(last - few - lost / 2) == 1  # of what the long walks cost
+    return {"facts": rows, "sides": [1, 1, 1, None, 1, 1], "holds": most}
