@@ -280,8 +280,8 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
 
 
 def test_names_that_every_object_has_are_not_choices(page, address):
-    asked = ["__proto__=1", "constructor=1", "hasOwnProperty=x", "split=constructor",
-             "rule=toString", "weigh=__proto__", "server=valueOf", "alpha="]  # fmt: skip
+    asked = ["__proto__=1", "constructor=1", "hasOwnProperty=x", "split=constructor"]
+    asked += ["rule=toString", "weigh=__proto__", "server=valueOf", "alpha="]
     page.goto(f"{address}/{PLACE}?{'&'.join(asked)}")
     said = page.locator(".pg-story")
     expect(said).to_contain_text(f"left as usual: {', '.join(asked)}.")
