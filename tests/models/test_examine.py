@@ -118,6 +118,8 @@ class Remembers(nn.Module):
                 x = x * float(np.random.rand())
             case "batch":
                 x = x - x.mean(0)
+            case "rows":
+                return torch.cat([self.a(x)] * (len(x) + 1))
             case "sum":
                 return self.a(x).sum()
         return self.a(x)
@@ -173,7 +175,7 @@ REFUSED = {
     **{how: (partial(Remembers, how), "gives other numbers when it is called again")
        for how in ("dict", "list", "tensor", "Python's draws", "NumPy's draws")},
     **{how: (partial(Remembers, how), "mixes samples: what it gives for one depends")
-       for how in ("batch", "sum")},
+       for how in ("batch", "rows", "sum")},
     "frozen": (frozen, "0.weight has requires_grad=False"),
     "in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 3)),
                  "changes its input"),
