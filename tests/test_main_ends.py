@@ -31,7 +31,7 @@ def test_everyone_is_averaged_where_that_is_asked_for(here, capsys):
     plain = call(fast("--method fedavg"), capsys)[1].splitlines()[1]
     for name in ("ifca --set k=2", "cfl"):
         code, out, _ = call(fast(f"--method {name} --groups everyone"), capsys)
-        assert code == 0 and "groups" not in out
+        assert code == 0 and "groups=everyone: " in out and " groups\n" not in out
         assert out.splitlines()[1] == plain, name
 
 
