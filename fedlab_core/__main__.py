@@ -73,20 +73,12 @@ def _world_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}")
     add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
-    add(
-        "--noise",
-        type=option(NotNegative),
-        help="letters only: pixel noise (default .35)",
-    )
+    add("--noise", type=option(NotNegative), help="letters only: pixel noise (.35)")
     add("--split", default="dirichlet", choices=("iid", "dirichlet", "niid2"))
     add("--clients", type=option(Count), help="number of clients, but niid2's (10)")
     add("--alpha", type=option(Positive), help="dirichlet: small = skewed (.5)")
     add("--no-capacity", action="store_true", help="dirichlet: let sizes run free")
-    add(
-        "--rho",
-        type=option(Ratio),
-        help="dirichlet: long tail, largest / smallest class",
-    )
+    add("--rho", type=option(Ratio), help="dirichlet: largest / smallest class")
     add("--biased", type=option(Whole), help="niid2: clients with two classes (5)")
     add("--unbiased", type=option(Whole), help="niid2: clients with all classes (1)")
 
@@ -96,9 +88,7 @@ def _add_split(verbs) -> None:
     _world_options(split)
     split.add_argument("--seed", type=option(Seed), default=0)
     split.add_argument("--out", metavar="FILE", help="save the split as JSON")
-    split.add_argument(
-        "--force", action="store_true", help="replace FILE if it is there"
-    )
+    split.add_argument("--force", action="store_true", help="replace FILE")
 
 
 def _add_train(verbs) -> None:
@@ -116,33 +106,16 @@ def _add_train(verbs) -> None:
         help="the method's own numbers, for instance mu=.1 (see its docstring)",
     )
     add("--weigh", choices=sorted(WEIGHS), help="how much each counts (the method's)")
-    add(
-        "--proxy",
-        type=option(Count),
-        metavar="N",
-        help="samples a class that the server has",
-    )
+    add("--proxy", type=option(Count), metavar="N", help="the server's, of a class")
     add("--model", default="mlp", help=f"one of {', '.join(models.MODELS)} (mlp)")
     add("--rounds", type=option(Count), default=20)
-    add(
-        "--participants",
-        type=option(Count),
-        metavar="N",
-        help="clients drawn a round (all)",
-    )
+    add("--participants", type=option(Count), metavar="N", help="drawn a round (all)")
     add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
     add("--batch", type=option(Count), default=32, help="mini-batch B (32)")
     add("--lr", type=option(Positive), default=0.1, help="local learning rate (.1)")
     add("--momentum", type=option(Fading), default=0.0)
     add("--weight-decay", type=option(NotNegative), default=0.0)
-    add(
-        "--seeds",
-        type=option(Seed),
-        nargs="+",
-        default=[0],
-        metavar="S",
-        help="one run each (0)",
-    )
+    add("--seeds", type=option(Seed), nargs="+", default=[0], help="one run each (0)")
     add("--device", default="cpu", help="cpu or cuda")
     add("--engine", default="auto", help="auto, looped or stacked")
     add("--precision", default="float32", help="float32, bf16 or, on CUDA, tf32")
@@ -223,7 +196,9 @@ def _method(args: argparse.Namespace) -> Method:
     if args.weigh:
         base = replace(base, weigh=WEIGHS[args.weigh]())
     groups = {"everyone": everyone, "nobody": nobody}.get(args.groups, base.groups)
-    return replace(base, groups=groups)
+    said = [f"{n}={v}" for n in ("weigh", "groups") if (v := vars(args)[n])]
+    name = ", ".join([base.name, *said])  # not the method's own any more
+    return replace(base, groups=groups, name=name)
 
 
 def _target(args: argparse.Namespace) -> Path | None:
@@ -258,7 +233,7 @@ def _train(args: argparse.Namespace) -> int:
     if note:
         print(f"note: {note}", file=sys.stderr)
     if out:
-        print(f"wrote {out}")
+        print(f"wrote {_plain(out)}")
     return int(any(h.diverged for h in histories))
 
 
@@ -291,15 +266,14 @@ def _show_split(args: argparse.Namespace) -> None:
     made = _split(args, dataset.y_train, args.seed)
     counts = made.counts(dataset.y_train, len(dataset.classes))
     far = discrepancy(torch.from_numpy(counts))
-    shown = ["".join(c if c.isprintable() else "?" for c in n) for n in dataset.classes]
-    table = pd.DataFrame(counts, columns=shown)
+    table = pd.DataFrame(counts, columns=list(map(_plain, dataset.classes)))
     table["total"], table["KL to uniform"] = counts.sum(1), far.numpy().round(3)
     table.index.name = "client"
     print(table.to_string())
     print(f"{made.kind} {made.asked} digest {made.digest}")
     if out:
         made.save(out)
-        print(f"wrote {out}")
+        print(f"wrote {_plain(out)}")
 
 
 def _list_methods() -> None:
@@ -374,8 +348,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _plain(text: object) -> str:
+    """The same without what would steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
 def _failed(verb: str, why: str) -> int:
-    print(f"fedlab_core{verb}: {why}", file=sys.stderr)
+    print(f"fedlab_core{verb}: {_plain(why)}", file=sys.stderr)
     return 2
 
 

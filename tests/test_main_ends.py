@@ -31,8 +31,21 @@ def test_everyone_is_averaged_where_that_is_asked_for(here, capsys):
     plain = call(fast("--method fedavg"), capsys)[1].splitlines()[1]
     for name in ("ifca --set k=2", "cfl"):
         code, out, _ = call(fast(f"--method {name} --groups everyone"), capsys)
-        assert code == 0 and "groups" not in out
+        assert code == 0 and "groups=everyone: " in out and " groups\n" not in out
         assert out.splitlines()[1] == plain, name
+
+
+def test_a_choice_in_place_of_the_methods_own_is_named(here, capsys):
+    _, out, _ = call(fast("--method feddisco --weigh equal --out r.csv"), capsys)
+    assert out.startswith("FedDisco, weigh=equal: test accuracy")
+    assert "FedDisco, weigh=equal" in (here / "r.csv").read_text()
+    _, out, _ = call(fast("--method scaffold --groups nobody"), capsys)
+    assert out.startswith("SCAFFOLD, groups=nobody: test accuracy")
+
+
+def test_a_files_name_steers_no_terminal(here, capsys):
+    code, out, _ = call(fast("--out 'a\x1b[2Jb'"), capsys)
+    assert code == 0 and out.endswith("wrote a?[2Jb\n") and "\x1b" not in out
 
 
 @pytest.mark.parametrize(

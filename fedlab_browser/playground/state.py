@@ -194,7 +194,8 @@ USUAL: State = {
 
 def parsed(text: str) -> State:
     """The state of an address, or of what stands behind its "?"."""
-    given = text.strip().rpartition("?")[2].partition("#")[0]
+    given, _, behind = text.strip().rpartition("?")[2].partition("#")
+    require("=" not in behind, f"#{behind}: choices stand behind a ?, not a #")
     words = [w for w in given.split("&") if w and "=" not in w]
     require(not words, f"NAME=VALUE, not {words[0] if words else ''!r}")
     found: State = {}

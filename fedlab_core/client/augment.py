@@ -37,6 +37,7 @@ class CropFlip:
 
     def moved(self, x: Tensor, drawn: Tensor) -> Tensor:
         """The images, each moved as drawn; what comes from outside is `fill`."""
+        require(x.ndim > 3, "CropFlip moves images, not rows or texts")
         images = x.flatten(0, -4)
         fills, held = len(self.fill), images.shape[1]
         fits = fills in (1, held)

@@ -17,7 +17,7 @@ class Dataset:
     `x_train` and `x_test` hold images as bytes (NHW or NHWC), texts as int32 words
     (see `fedlab_core.data.words`), or rows of float32 numbers. `mean` and `std`
     normalise images, per channel in units of byte / 255, and numbers, per column;
-    texts have none.
+    texts have none. The arrays are read when the first world is made of them.
 
     `owners_train` and `owners_test` say who made each sample, as numbers that mean the
     same person in both, where the source tells. Where a number is to be predicted,

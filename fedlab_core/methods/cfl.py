@@ -26,10 +26,11 @@ from torch import Tensor
 from fedlab_core.arguments import NotNegative, Whole, checked
 from fedlab_core.client import Training
 from fedlab_core.errors import require
-from fedlab_core.methods.clustering import all_in_one, trained_only
+from fedlab_core.methods.clustering import trained_only
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.metrics import coherence
 from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh
+from fedlab_core.rounds.groups import all_in_one
 from fedlab_core.tree import Tree, flatten, take
 
 Linkage = Literal["complete", "single"]

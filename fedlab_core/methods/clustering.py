@@ -12,18 +12,9 @@ from torch import Tensor
 from fedlab_core.client import Training
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import local_only
-from fedlab_core.metrics import coherence
 from fedlab_core.rounds import GroupOf, ServerView, World
 from fedlab_core.rounds.run import federate
 from fedlab_core.tree import Tree, flatten
-
-
-def update_distances(states: Tree, start: Tree) -> Tensor:
-    """1 - cosine of every two clients' updates, which CFL goes by: (clients, clients).
-
-    Between 0, the same direction, and 2, the opposite one.
-    """
-    return 1 - coherence(states, start)
 
 
 def parameter_distances(states: Tree) -> Tensor:
@@ -46,11 +37,6 @@ def trained_alone(
 def trained_only(place: World | ServerView, states: Tree) -> Tree:
     """A state's parameters, without its statistics."""
     return {n: w for n, w in states.items() if n in place.parameters}
-
-
-def all_in_one(world: World, seed: int) -> GroupOf:
-    """Everyone in group 0."""
-    return [0] * len(world)
 
 
 def moved(group_of: GroupOf, ids: list[int], to: GroupOf) -> GroupOf:

@@ -22,15 +22,10 @@ import torch
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
 from fedlab_core.keys import derive_seed
-from fedlab_core.methods.clustering import (
-    all_in_one,
-    check_k,
-    k_means,
-    moved,
-    trained_only,
-)
+from fedlab_core.methods.clustering import check_k, k_means, moved, trained_only
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import GroupOf, Groups, Method, Regrouping, Weigh, World
+from fedlab_core.rounds.groups import all_in_one
 from fedlab_core.tree import flatten
 
 

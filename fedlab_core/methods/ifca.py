@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
-from fedlab_core.methods.clustering import all_in_one, moved
+from fedlab_core.methods.clustering import moved
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import GroupOf, Groups, Losses, Method, Weigh
+from fedlab_core.rounds.groups import all_in_one
 
 
 @dataclass(frozen=True)

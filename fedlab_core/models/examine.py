@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from fedlab_core.errors import InputError, require
 from fedlab_core.keys import undrawn
+from fedlab_core.models.layers import BatchNorm
 from fedlab_core.models.network import APART, REFUSED, Network
 from fedlab_core.tree import gradient, repeat, with_grad
 
@@ -80,11 +81,16 @@ def examined(model: nn.Module, x: Tensor) -> nn.Module:
         )
         frozen = f"{name} has requires_grad=False, but all parameters are trained"
         require(v.requires_grad, f"{frozen}: register it as a buffer to keep it")
-        require(not v._backward_hooks, f"{name} has a hook, which training would leave")
+        hooked = v._backward_hooks or v._post_accumulate_grad_hooks
+        require(not hooked, f"{name} has a hook, which training would leave")
         require(v.ndim > 0, f"{name} has no axis: make it torch.ones(1), for instance")
         other = first.setdefault(id(v), name)
         text = f"{other} and {name} are one parameter, and would be trained as two"
         require(other == name, f"{text}: use the one in forward where both are needed")
+    for n, m in model.named_modules():
+        at = f"the backward hook of {n or type(m).__name__}"
+        hooked = m._backward_hooks or m._backward_pre_hooks
+        require(not hooked, f"{at} would be left out where many are trained at once")
     model.to(x.device)
     if not any(isinstance(m, REFUSED) for m in model.modules()):
         _a_function(model, x)
@@ -101,9 +107,12 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
         number = v.dtype not in (torch.bool, *_COMPLEX)
         require(number, f"{who} has {n} in its state, which no mean can be taken of")
     try:
-        probe = copy.deepcopy(model).train()
-    except RuntimeError:  # a tensor of an earlier call is kept: training says so
-        return
+        probe, other = (copy.deepcopy(model).train() for _ in range(2))
+    except RuntimeError:  # as the older weight_norm, which hooks write into
+        kept = (
+            "a tensor of an earlier call: register one that is trained as a parameter"
+        )
+        raise InputError(f"{who} keeps {kept}") from None
     there = x.clone()
     before = {n: (v, v._version) for n, v in probe.named_buffers()}
     kept = {n: dict(vars(m)) for n, m in probe.named_modules()}
@@ -111,6 +120,7 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
     with _quiet(x), undrawn(who, x.device, instead):
         try:
             said = probe(there)
+            alone, again = other(x[:1].clone()), other(x.clone())
         except _UNFIT:
             return  # samples that do not fit are refused where they are used
     kind = type(said).__name__
@@ -126,7 +136,19 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
             fixed = not isinstance(value, _PLAIN) or _same(value, kept[n].get(key))
             at = f"{n}.{key}" if n else key
             require(fixed, f"{who} keeps {at} from one forward to the next")
+    text = "gives other numbers when it is called again"
+    require(_near(said, again), f"{who} {text}")
+    normed = any(isinstance(m, BatchNorm) for m in model.modules())
+    apart = normed or _near(said[:1] if said.ndim else said, alone)
+    text = "what it gives for one depends on the others of a mini-batch"
+    require(apart, f"{who} mixes samples: {text}")
     _for_many(model, x, who)
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    """Whether two outputs differ by rounding alone."""
+    far = 1e-4 * float(a.nan_to_num().abs().max()) if a.numel() else 0.0
+    return a.shape == b.shape and torch.allclose(a, b, atol=far, equal_nan=True)
 
 
 def _for_many(model: nn.Module, x: Tensor, who: str) -> None:

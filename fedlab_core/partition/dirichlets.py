@@ -155,6 +155,7 @@ def long_tail(labels: Labels, rho: Ratio, *, seed: Seed = 0) -> np.ndarray:
     require(len(labels) > 0, "labels: there is no sample")
     counts = np.bincount(labels)
     kept = []
+    require(counts.min() > 0, f"labels: class {counts.argmin()} has no sample")
     for c in range(len(counts)):
         n = int(counts.min() * rho ** (-c / max(len(counts) - 1, 1)))
         require(n >= 1, f"rho = {rho} leaves no sample of class {c}: ask for less")

@@ -20,7 +20,10 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, Recursio
 @checked
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Sample indices per client, none of them twice, and the call that made them."""
+    """Sample indices per client, none of them twice, and the call that made them.
+
+    Samples that no client holds, as of a split with a long tail, train nobody.
+    """
 
     kind: str
     asked: dict

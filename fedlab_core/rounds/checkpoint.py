@@ -19,13 +19,15 @@ from torch import Tensor
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.atomic_files import replacing, telling
 from fedlab_core.errors import InputError
+from fedlab_core.models import initial_state
 from fedlab_core.rounds.client_state import ClientStates
-from fedlab_core.rounds.identity import fingerprint
+from fedlab_core.rounds.identity import digest
 from fedlab_core.rounds.records import Run, RunState
 from fedlab_core.rounds.server import ServerState
 from fedlab_core.tree import CONTIGUOUS, Tree
 
 _ABOUT, _TENSOR, _ITEMS, _KIND = "fedlab", "tensor", "items", "kind"
+_SAMPLES = 64  # of a data set that are looked at; of its labels, all
 FORMAT = 3  # how a file says it; one that says something else is not read
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _UNREADABLE += (RecursionError, SafetensorError)
@@ -101,6 +103,16 @@ class Checkpoint:
     def remove(self) -> None:
         """Take the file away: what it was kept for is done."""
         Path(self.path).unlink(missing_ok=True)
+
+
+def fingerprint(run: Run) -> str:
+    """A short hash of a run's world, method, seed and start, not of who observes it."""
+    w = run.world
+    start = initial_state(w.make, run.seed) if run.start is None else run.start
+    some = [x[:: max(1, len(x) // _SAMPLES)] for x in (w.x, w.x_test)]
+    told = [len(w.x), len(w.x_test), *some, w.y, w.y_test, w.classes]
+    told += [w.partition.indices, w.tests, w.proxy, w.model, start, run.method]
+    return digest([*told, run.seed, run.participants, run.judge_every])
 
 
 def _names(runs: Sequence[Run]) -> list[str]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedlab_core.arguments import Count, checked
 from fedlab_core.errors import require
+from fedlab_core.rounds.identity import digest
 from fedlab_core.rounds.server import ServerState, ServerView
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree
@@ -34,7 +35,7 @@ class Regrouping:
 
 
 @checked
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """A group for every client, which may change: its members are averaged together.
 
@@ -42,7 +43,7 @@ class Groups:
     the losses of all groups' models on their data. `regroup` moves clients after
     training and says from which earlier group each group goes on. With `models`, that
     many groups begin from models of their own. `fits` refuses a number of clients, or
-    of participants a round, that it cannot group.
+    of participants a round, that it cannot group. Two that are made alike are equal.
     """
 
     name: str
@@ -51,6 +52,12 @@ class Groups:
     regroup: Callable[[Regrouping], tuple[GroupOf, list[int]]] | None = None
     models: Count | None = None
     fits: Callable[[int, int], None] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and digest(self) == digest(other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @classmethod
     def fixed(
@@ -71,5 +78,15 @@ class Groups:
         return cls(name, begin)
 
 
-everyone = Groups("everyone", lambda world, seed: [0] * len(world))
-nobody = Groups("nobody", lambda world, seed: list(range(len(world))))
+def all_in_one(world: World, seed: int) -> GroupOf:
+    """Everyone in group 0."""
+    return [0] * len(world)
+
+
+def each_alone(world: World, seed: int) -> GroupOf:
+    """Everyone in a group of its own."""
+    return list(range(len(world)))
+
+
+everyone = Groups("everyone", all_in_one)
+nobody = Groups("nobody", each_alone)

@@ -1,6 +1,6 @@
-"""A hash of everything that decides the numbers of a run.
+"""A hash of everything that makes a value what it is.
 
-Two processes that build the same run get the same one. A function is told by its code,
+Two processes that build the same get the same one. A function is told by its code,
 what it closes over, and the plain numbers among its module's names that it reads.
 """
 
@@ -15,22 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedlab_core.models import initial_state
-from fedlab_core.rounds.records import Run
-
 _OURS = ("fedlab_core.", "torch.", "numpy.")  # whose functions are told by their names
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
-_SAMPLES = 64  # of a data set that are looked at; of its labels, all
-
-
-def fingerprint(run: Run) -> str:
-    """A short hash of a run's world, method, seed and start, not of who observes it."""
-    w = run.world
-    start = initial_state(w.make, run.seed) if run.start is None else run.start
-    some = [x[:: max(1, len(x) // _SAMPLES)] for x in (w.x, w.x_test)]
-    told = [len(w.x), len(w.x_test), *some, w.y, w.y_test, w.classes]
-    told += [w.partition.indices, w.tests, w.proxy, w.model, start, run.method]
-    return digest([*told, run.seed, run.participants, run.judge_every])
 
 
 def digest(value: Any) -> str:

@@ -52,7 +52,8 @@ nothing = Personal("nothing")
 @checked
 @dataclass(frozen=True)
 class Method:
-    """The choices, and a name. A combination without sense is refused when built."""
+    """The choices, and a name. A combination without sense is refused when built.
+    Equal choices make equal methods; those with closures cannot be pickled."""
 
     name: str
     training: Training

@@ -47,7 +47,7 @@ class ServerView:
         if self.proxy is None:
             raise InputError(
                 f"{whose} learns on data of the server: make the world with proxy=..., "
-                "for instance fl.world(..., proxy=fl.Proxy(per_class=10))"
+                "such as fl.world(..., proxy=fl.Proxy(per_class=10)), or --proxy 10"
             )
         return self.proxy
 

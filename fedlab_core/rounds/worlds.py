@@ -35,7 +35,7 @@ class World:
     x_test: Annotated[Tensor, Axes("tests ...", "any")]
     y_test: Annotated[Tensor, Axes("tests", "whole", Within(0))]
     partition: Partition
-    counts: Tensor  # samples per client and class
+    counts: Annotated[Tensor, Axes("clients classes", "whole", Within(0))]
     classes: tuple[str, ...]
     tests: tuple[Places, ...] | None = None  # clients' own test samples, of x_test
     proxy: tuple[Tensor, Tensor] | None = None  # images and labels the server has
@@ -107,7 +107,9 @@ class Proxy:
         held = np.bincount(labels)
         least = held[held > 0].min(initial=len(labels))
         fits = least > self.per_class
-        require(bool(fits), f"per_class={self.per_class}: a class has {least}")
+        require(
+            bool(fits), f"per_class={self.per_class} (--proxy): a class has {least}"
+        )
         chosen, server = [], []
         for c in range(len(held)):
             share = self.rho ** (-c / max(len(held) - 1, 1))
@@ -134,10 +136,12 @@ def world(
     `tests` gives every client test samples of its own, by their places in the test set;
     `proxy` takes samples out of the test set for the server, none of theirs.
     """
-    counts = torch.from_numpy(partition.counts(data.y_train, len(data.classes)))
+    require(not torch.is_inference_mode_enabled(), "no world in inference_mode")
     x, y, x_test, y_test = _tensors(data, str(device))
+    counts = torch.from_numpy(partition.counts(y.cpu().numpy(), len(data.classes)))
     require(len(x_test) > 0, f"{data.name} has no test sample")
-    with torch.random.fork_rng(devices=[]):  # its draws are not used
+    with torch.random.fork_rng(devices=[]):  # draws that no state has stay the same
+        torch.default_generator.manual_seed(0)
         model = examined(made_by(make), x[:2]).eval()  # whoever trains it copies it
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known, rest = None, _nobodys(len(data.y_test), tests or ())
@@ -145,7 +149,7 @@ def world(
         require(
             len(rest) > 0, "the clients' own tests leave no test sample for a proxy"
         )
-        server, rest = (rest[i] for i in proxy.draw(data.y_test[rest]))
+        server, rest = (rest[i] for i in proxy.draw(y_test.cpu().numpy()[rest]))
         known = (x_test[server], y_test[server])
         if tests is None:
             x_test, y_test = x_test[rest], y_test[rest]
@@ -191,7 +195,8 @@ _MADE: WeakKeyDictionary[Dataset, dict] = WeakKeyDictionary()
 def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Both sets on the device, made once while the data set lives.
 
-    Images move as bytes and are normalised there; so are numbers. Words stay integers.
+    Arrays of the data set that are changed later change no world. Images move as bytes
+    and are normalised there; so are numbers. Words stay integers.
     """
     made = _MADE.setdefault(data, {})
     if device in made:
@@ -199,23 +204,25 @@ def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor
     x, columns = data.x_train, data.shape[0]
     words = x.ndim == 2 and x.dtype.kind in "iu"
     for name, v in (("mean", data.mean), ("std", data.std)):
-        fits = words or len(v) in (1, columns)
+        fits = words or len(v) == columns or (x.ndim == 2 and len(v) == 1)
         require(fits, f"{data.name}: {name} has {len(v)} numbers for {columns}")
     least = min(data.std, default=1)
     require(least > 0, f"{data.name}: std is {least:g} somewhere, but must be above 0")
     mean, std = (torch.tensor(v, device=device) for v in (data.mean, data.std))
 
     def seen(x: np.ndarray) -> Tensor:
-        values = torch.from_numpy(x).to(device)
+        values = torch.from_numpy(np.ascontiguousarray(x)).to(device)
         if x.ndim == 2:
             numbers = values.is_floating_point()
-            return (values - mean) / std if numbers else values.long()
+            words = values.to(torch.int64, copy=True)
+            return (values - mean) / std if numbers else words
         pixels = values.unsqueeze(1) if x.ndim == 3 else values.permute(0, 3, 1, 2)
         centre, spread = mean.view(-1, 1, 1), std.view(-1, 1, 1)
         # in place, on a copy: images as floats are the largest thing there is
         floats = pixels.to(torch.float32, copy=True)
         return floats.div_(255).sub_(centre).div_(spread).contiguous()
 
-    y, y_test = (torch.from_numpy(v).to(device) for v in (data.y_train, data.y_test))
+    y, y_test = (torch.from_numpy(v.copy()).to(device)
+                 for v in (data.y_train, data.y_test))  # fmt: skip
     made[device] = seen(data.x_train), y, seen(data.x_test), y_test
     return made[device]

@@ -28,7 +28,7 @@ from fedlab_ledger.judge.show import (
     shown,
 )
 from fedlab_ledger.model.cells import SCALES, Cell, Table
-from fedlab_ledger.model.lines import Found, Line
+from fedlab_ledger.model.lines import Found, Line, name_of
 from fedlab_ledger.model.store import Store
 from fedlab_ledger.model.terminal import fitting, note, say
 from fedlab_ledger.run import cluster
@@ -105,12 +105,16 @@ def _asked(names: Sequence[str], tables: dict[str, Table]) -> list[Table]:
     found: list[Table] = []
     for name in names:
         mine = [t for t in tables.values() if name in (t.path, t.paper)]
-        papers = ", ".join(dict.fromkeys(t.paper for t in tables.values()))
-        known = [t.path for t in tables.values() if t.paper == name.split("/")[0]]
-        choices = ", ".join(known) or f"a table of {papers}"
-        require(bool(mine), f"there is no {name!r}: choose from {choices}")
+        require(bool(mine), f"there is no {name!r}: {_choices(name, tables)}")
         found += [t for t in mine if t not in found]
     return found
+
+
+def _choices(name: str, tables: dict[str, Table]) -> str:
+    """Choices instead of a name: the tables of its paper, or the papers."""
+    known = [t.path for t in tables.values() if t.paper == name.split("/")[0]]
+    papers = ", ".join(dict.fromkeys(t.paper for t in tables.values()))
+    return f"choose from {', '.join(known) or f'a table of {papers}'}"
 
 
 def _matching(cells: Sequence[Cell], args: argparse.Namespace) -> list[Cell]:
@@ -149,9 +153,7 @@ def _tables(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    tables = declared()
-    require(args.table in tables, _unknown(args.table, tables))
-    table = tables[args.table]
+    table = _named(args.table)
     out: dict[str, Path] = {}
     for kind in _WRITERS:
         if vars(args)[kind] is not None:
@@ -159,6 +161,7 @@ def _show(args: argparse.Namespace) -> int:
             same = path.resolve() in (other.resolve() for other in out.values())
             require(not same, f"--{kind}: {path} is asked for twice")
             out[kind] = path
+    require(bool(out) or not args.force, "--force: only with --html, --csv or --latex")
     _, found = _read(args)
     cells = shown(table, found, args.scale)
     for kind, path in out.items():
@@ -170,9 +173,10 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _unknown(name: str, tables: dict[str, Table]) -> str:
-    known = [t.path for t in tables.values() if t.paper == name.split("/")[0]]
-    return f"there is no table {name!r}: choose from {', '.join(known or tables)}"
+def _named(name: str) -> Table:
+    tables = declared()
+    require(name in tables, f"there is no table {name!r}: {_choices(name, tables)}")
+    return tables[name]
 
 
 def _device(name: str, elsewhere: bool = False) -> str:
@@ -335,10 +339,8 @@ def _said(job: Job, lines: list[Line] | str) -> str:
 
 
 def _export(args: argparse.Namespace) -> int:
-    tables = declared()
-    require(args.table in tables, _unknown(args.table, tables))
-    device = _device(args.device)
-    cells = _matching(tables[args.table].cells, args)
+    table, device = _named(args.table), _device(args.device)
+    cells = _matching(table.cells, args)
     names = "; ".join(f"{c.row} | {c.column}" for c in cells[:6])
     more = " ..." if len(cells) > 6 else ""
     one = f"--row, --column: {len(cells)} cells instead of one: {names}{more}"
@@ -355,7 +357,11 @@ def _export(args: argparse.Namespace) -> int:
 
 def _merge(args: argparse.Namespace) -> int:
     store = Store(Path(args.ledger))
-    added, notes = store.merge([Path(folder) for folder in args.folder])
+    try:
+        added, notes = store.merge([Path(folder) for folder in args.folder])
+    except KeyboardInterrupt:
+        note("merge", f"stopped: all new lines are in {store.folder}, or none is")
+        return 130
     for text in notes:
         note("merge", text)
     say(f"{added} new lines in {store.folder}")
@@ -375,7 +381,7 @@ def _verify(args: argparse.Namespace) -> int:
         if scale in cell.settings
         for line in found.of(cell.key(scale)).values()
     ]
-    stored = [(c, v) for c, v in stored if c.name == _name(v)]  # each line once
+    stored = [(c, v) for c, v in stored if c.name == name_of(v)]  # each line once
     whole = [(c, v) for c, v in stored if v["seed"] in v["together"]]
     if lost := len(stored) - len(whole):
         note("verify", f"{lost} lines were played without themselves: passed over")
@@ -392,7 +398,3 @@ def _verify(args: argparse.Namespace) -> int:
         say(check.text)
     say(f"{len(picked) - wrong} of {len(picked)} agree")
     return 1 if wrong else 0
-
-
-def _name(line: Line) -> str:
-    return f"{line['paper']}/{line['table']} {line['row']} | {line['column']}"

@@ -145,7 +145,10 @@ def as_text(table: Table, cells: list[Shown]) -> str:
 
 
 def as_csv(table: Table, cells: list[Shown]) -> str:
-    """One line a cell, with everything that is known of it."""
+    """One line a cell, with everything that is known of it.
+
+    Text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = ("status", "scale", "seeds", "lost", "mean", "half_width", "metric")
@@ -156,8 +159,13 @@ def as_csv(table: Table, cells: list[Shown]) -> str:
         numbers = ["" if math.isnan(x) else f"{x:.10g}" for x in (v.mean, v.half)]
         rest = [s.status, s.scale, v.n, v.lost, *numbers, c.metric, c.tolerance]
         rest += [v.why, c.where, c.said(s.scale), round(s.seconds, 3), s.device]
-        writer.writerow([table.path, *_line(s), *rest])
+        writer.writerow(map(_no_formula, [table.path, *_line(s), *rest]))
     return out.getvalue()
+
+
+def _no_formula(value: object) -> object:
+    formula = isinstance(value, str) and value[:1] in ("=", "@", "\t", "\r")
+    return f"'{value}" if formula else value
 
 
 def _grid(table: Table, cells: list[Shown]) -> dict[tuple[str, str], Shown]:

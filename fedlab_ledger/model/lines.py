@@ -58,7 +58,10 @@ KNOWN = frozenset(_FIELDS | _SOMETIMES)
 
 
 def check_line(line: Any, where: str) -> Line:
-    """The line, if its fields are ours; else an InputError."""
+    """The line, if its fields are ours; else an InputError.
+
+    What a value may be is its cell's to say: any number that is finite is taken here.
+    """
     require(isinstance(line, dict), f"{where}: not a result but {line!r:.40}")
     schema = line.get("schema")
     ours = f"{where}: schema {schema!r:.40}, but this version knows {SCHEMA} only"
@@ -172,7 +175,11 @@ def found_in(files: Iterable[Lines]) -> Found:
     return Found(lines, duplicates, conflicts, passed)
 
 
+def name_of(line: Line) -> str:
+    """The cell that a line is of, as `Cell.name` says it."""
+    return f"{line['paper']}/{line['table']} {line['row']} | {line['column']}"
+
+
 def _conflict(one: Line, other: Line) -> str:
-    where = f"{one['paper']}/{one['table']} {one['row']} | {one['column']}"
     said = (f"{v['value']} ({v['device']})" for v in (one, other))
-    return f"{where}, {one['scale']}, seed {one['seed']}: {' and '.join(said)}"
+    return f"{name_of(one)}, {one['scale']}, seed {one['seed']}: {' and '.join(said)}"

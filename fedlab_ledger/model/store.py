@@ -98,7 +98,10 @@ class Store:
                     _settle(self.folder)
 
     def ready(self, tables: Iterable[tuple[str, str]]) -> None:
-        """Make the folder, and try whether lines of these tables could be added."""
+        """Make the folder, and try whether lines of these tables could be added.
+
+        It stays, with its lock, if nothing comes to be written: others may wait there.
+        """
         with telling(f"--ledger: {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._alone():

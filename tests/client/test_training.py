@@ -1,9 +1,11 @@
 """Schedules and augmentation, and what `Training` refuses."""
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from fedlab_core import InputError, Training
+from fedlab_core import Dataset, InputError, Training, fedavg, federate, iid, world
 from fedlab_core.client.augment import CropFlip
 from fedlab_core.client.training import Cosine, Decay
 from fedlab_core.keys import fold
@@ -91,3 +93,13 @@ def test_a_crop_needs_room_and_a_fill_for_every_channel():
         CropFlip(-1)
     with pytest.raises(InputError, match="fill has 2 numbers, the images 3 channels"):
         CropFlip(1, fill=(0.0, 0.0))(torch.rand(2, 3, 4, 4), KEYS[0])
+
+
+def test_a_crop_of_rows_is_refused():
+    cut = Training(augment=CropFlip())
+    x, y = np.ones((8, 4), np.float32), np.arange(8) % 2
+    rows = Dataset("rows", x, y, x, y, ("a", "b"), (0.0,), (1.0,))
+    w = world(rows, iid(rows.y_train, 2), lambda: nn.Linear(4, 2))
+    for engine in ("looped", "stacked"):
+        with pytest.raises(InputError, match="moves images, not rows or texts"):
+            federate(w, fedavg(cut), 1, engine=engine)

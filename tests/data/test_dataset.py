@@ -32,8 +32,18 @@ def made(x, y=(0, 1, 1, 0), mean=(0.5,), std=(0.5,)) -> data.Dataset:
         ({"x": ROWS, "mean": (0.0, 1.0)}, "mean has 2 numbers for 3"),
         ({"x": ROWS, "mean": (), "std": ()}, "mean has 0 numbers for 3"),
         (
-            {"x": np.ones((4, 3, 3, 2), np.uint8), "std": (1.0,) * 3},
+            {
+                "x": np.ones((4, 3, 3, 2), np.uint8),
+                "mean": (0.5,) * 2,
+                "std": (1.0,) * 3,
+            },
             "std has 3 numbers",
+        ),
+        # channels first: taken as 8 channels of 1 x 8
+        ({"x": np.ones((4, 1, 8, 8), np.uint8)}, "mean has 1 numbers for 8"),
+        (
+            {"x": np.ones((4, 3, 8, 8), np.uint8), "mean": (0.5,) * 3},
+            "mean has 3 numbers for 8",
         ),
         ({"x": ROWS, "y": (1, 2, 2, 1)}, "a label is 2, of 2 classes"),
     ],
@@ -58,3 +68,32 @@ def test_a_number_that_is_none_is_refused_with_its_place(wrong):
     x[2, 1] = wrong
     with pytest.raises(InputError, match=rf"one with {wrong:g} at \[2, 1\]"):
         made(x, mean=(0.0,))
+
+
+def test_arrays_may_be_views_that_run_backwards():
+    back, plain = made(ROWS[::-1, ::-1]), made(ROWS[::-1, ::-1].copy())
+    a, b = (world(d, iid(d.y_train, 2), lambda: torch.nn.Linear(3, 2))
+            for d in (back, plain))  # fmt: skip
+    assert torch.equal(a.x, b.x) and torch.equal(a.y, b.y)
+
+
+@pytest.mark.parametrize("kind", ["rows", "images", "words"])
+def test_arrays_that_are_changed_later_change_no_world(kind):
+    """Labels would follow, and samples not."""
+    x = {"rows": ROWS, "images": BYTES, "words": WORDS.astype(np.int64)}[kind].copy()
+    y, none = np.array([0, 1, 1, 0]), () if kind == "words" else (0.5,)
+    d = data.Dataset("mine", x, y, x, y, ("a", "b"), none, none)
+    who = iid(y, 2)
+
+    def net() -> torch.nn.Module:
+        return torch.nn.Embedding(2, 2) if kind == "words" else flat(x[0].size)
+
+    before = world(d, who, net)
+    kept = [v.clone() for v in (before.x, before.y, before.counts)]
+    x[:], y[:] = 0, 0
+    for w in (before, world(d, who, net)):
+        assert all(map(torch.equal, kept, (w.x, w.y, w.counts)))
+
+
+def flat(size: int) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(size, 2))

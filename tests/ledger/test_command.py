@@ -134,6 +134,51 @@ def test_tables_are_written_for_others(here, capsys):
     assert code == 2 and "is asked for twice" in err and not (here / "new").exists()
 
 
+def test_no_text_of_a_table_is_a_formula(here, capsys, monkeypatch):
+    odd = replace(MADE, cells=(cell("=cmd|' /C calc'!A0", "@one", -1.0),))
+    monkeypatch.setattr(papers, "TABLES", {odd.path: odd})
+    assert call("show made/table1 --csv t.csv", capsys)[0] == 0
+    (row,) = csv.DictReader((here / "t.csv").read_text().splitlines())
+    assert row["row"] == "'=cmd|' /C calc'!A0" and row["column"] == "'@one"
+    assert row["paper"] == "-1", "numbers stay"
+
+
+def test_a_merge_that_is_stopped_says_that_it_is_whole_or_not_there(
+    here, capsys, monkeypatch
+):
+    assert call(f"{RUN} --ledger one", capsys)[0] == 0
+    complete = Store._complete
+
+    def stops(self):
+        complete(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr(Store, "_complete", stops)
+        code, out, err = call("merge one --ledger two", capsys)
+    assert (code, out) == (130, "")
+    assert (
+        err
+        == "fedlab_core merge: note: stopped: all new lines are in two, or none is\n"
+    )
+    assert call("merge one --ledger two", capsys)[1] in (
+        "12 new lines in two\n", "0 new lines in two\n",
+    )  # fmt: skip
+
+
+def test_a_run_that_fails_leaves_an_empty_ledger_for_who_may_wait_there(
+    here, capsys, monkeypatch
+):
+    def fails(job, *given):
+        raise InputError("no such data here")
+
+    monkeypatch.setattr(player, "play", fails)
+    assert call(RUN, capsys)[0] == 2
+    assert Store(here / "results/ledger").files() == []
+    code, out, err = call("tables", capsys)
+    assert code == 0 and err == ""
+
+
 def test_stopping_keeps_what_is_done_and_says_so(here, capsys, monkeypatch):
     played, rest = [], player.play
 
@@ -203,8 +248,10 @@ def test_notes_go_to_the_other_stream(here, capsys):
 
 
 BAD = {
-    "show other/table1": "there is no table 'other/table1': choose from made/table1",
+    "show other/table1": "'other/table1': choose from a table of made",
     "show made/table9": "choose from made/table1",
+    "export foo --out x": "there is no table 'foo': choose from a table of made",
+    "show made/table1 --force": "--force: only with --html, --csv or --latex",
     "run made/table9": "there is no 'made/table9': choose from made/table1",
     "run other": "there is no 'other': choose from a table of made",
     "tables feddo": "there is no 'feddo': choose from a table of made",

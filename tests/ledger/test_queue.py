@@ -295,3 +295,10 @@ def test_the_command_that_a_queue_needs_is_told_of(capsys):
         __main__.main(["run", "--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert "--queue FILE" in told and "goes on from there (5m)" in told
+
+
+def test_a_queue_may_begin_with_a_mark(tmp_path):
+    """As some editors write before a text."""
+    path = queue(tmp_path, "")
+    path.write_bytes(b"\xef\xbb\xbffeddisco/table3 | FedAvg")
+    assert read_queue(path, TABLES)[0].table == "feddisco/table3"

@@ -270,6 +270,11 @@ def test_a_mark_before_the_first_line_loses_nothing(tmp_path):
     assert store.read().of("k")[0] == line() and not store.read().notes
 
 
+@pytest.mark.parametrize("value", [-5.0, 1e308])
+def test_what_a_value_may_be_is_not_the_lines_to_say(value):
+    assert check_line(line(value=value), "here")["value"] == value
+
+
 def test_a_seed_below_zero_is_no_line(tmp_path):
     with pytest.raises(InputError, match="seed is -1"):
         Store(tmp_path).append([line(seed=-1)])

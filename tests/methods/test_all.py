@@ -1,5 +1,6 @@
 """Every method that is listed: it runs, it is proven, and choices combine."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -146,3 +147,35 @@ def test_as_many_clusters_as_there_are_clients(furnished):
         asked = METHODS[name](LOCAL, k=6)
         history = fl.federate(furnished, asked, 1, participants=taking_part)
         assert sorted(history.group_of) == list(range(6))
+
+
+def test_methods_that_are_made_alike_are_equal_and_others_are_not():
+    made = {n: entry.make(LOCAL) for n, entry in METHODS.items()}
+    assert made == {n: entry.make(LOCAL) for n, entry in METHODS.items()}
+    assert (
+        Groups.fixed([[0], [1]]) == Groups.fixed([[0], [1]]) != Groups.fixed([[0, 1]])
+    )
+    for one, other in (
+        (fl.fedcollab(C=1.0), fl.fedcollab(C=2.0)),
+        (fl.fesem(k=2), fl.fesem(k=3)),
+        (fl.kmeans(k=2, alone=1), fl.kmeans(k=2, alone=2)),
+    ):
+        assert one != other
+    assert len({m.groups for m in made.values()}) == len(
+        {m.groups.name for m in made.values()}
+    )
+
+
+# Their hooks are functions that know their options, which Python cannot write down.
+CLOSED = {"gws", "attentive", "fedlaw", "fedlaw-swa", "feddf", "fedbe", "server-ft",
+          "fedcollab", "fesem", "kmeans"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_pickled_but_for_those_with_closed_hooks(name):
+    method = METHODS[name].make(LOCAL)
+    if name in CLOSED:
+        with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+            pickle.dumps(method)
+    else:
+        assert pickle.loads(pickle.dumps(method)) == method

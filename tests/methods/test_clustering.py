@@ -25,17 +25,13 @@ from fedlab_core import (
 from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.cfl import CFL, SplitInTwo, bipartition, cfl, still_and_pulling
-from fedlab_core.methods.clustering import (
-    k_means,
-    parameter_distances,
-    trained_alone,
-    update_distances,
-)
+from fedlab_core.methods.clustering import k_means, parameter_distances, trained_alone
 from fedlab_core.methods.fedavg import Equal, local_only
 from fedlab_core.methods.fedprox import fedprox
 from fedlab_core.methods.fesem import FeSEM, ToNearest, fesem
 from fedlab_core.methods.ifca import IFCA, ifca
 from fedlab_core.methods.kmeans import KMeans, kmeans
+from fedlab_core.metrics import coherence
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.server import ServerState
@@ -280,7 +276,7 @@ def test_a_split_by_hand(permuted):
     start = {n: torch.zeros_like(v[0]) for n, v in models.items()}
     mean, longest = still_and_pulling(models, start, torch.tensor([100] * 6))
     assert (mean, longest) == (pytest.approx(math.sqrt(3)), pytest.approx(2))
-    gap = update_distances(models, start)
+    gap = 1 - coherence(models, start)
     assert gap[0, 1].item() == pytest.approx(0, abs=1e-6)
     assert gap[0, 3].item() == pytest.approx(0.5)
     for rule, split in [
@@ -334,7 +330,7 @@ def test_the_distances_that_each_is_based_on(permuted):
     start = initial_state(permuted.make, derive_seed(0, 0xF1257))
     moved = rows - torch.cat([start[n].flatten() for n in models]).double().numpy()
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    cos = update_distances(models, start).numpy()
+    cos = (1 - coherence(models, start)).numpy()
     assert cos == pytest.approx(1 - unit @ unit.T, abs=1e-5)
     for table in (gap, cos):
         off = ~np.eye(6, dtype=bool)

@@ -1,10 +1,14 @@
 """Networks are trained as they are written, or refused when the world is made."""
 
+import random
+from functools import partial
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import weight_norm as older_norm
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 import fedlab_core as fl
@@ -77,6 +81,50 @@ def frozen():
     return net
 
 
+def hooked_late():
+    net = nn.Sequential(nn.Linear(8, 3))
+    weight = net.get_parameter("0.weight")
+    weight.register_post_accumulate_grad_hook(lambda w: None)
+    return net
+
+
+def hooked_layer(how: str):
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
+    getattr(net[1], f"register_full_backward_{how}hook")(lambda *_: None)
+    return net
+
+
+class Remembers(nn.Module):
+    """A network that gives another output for what it has seen before, or beside it."""
+
+    def __init__(self, how: str):
+        super().__init__()
+        self.a, self.how = nn.Linear(8, 3), how
+        self.first, self.calls, self.mean = {}, [], torch.zeros(8)
+
+    def forward(self, x):
+        match self.how:
+            case "dict":
+                x = x - self.first.setdefault("mean", x.mean(0).detach())
+            case "list":
+                self.calls.append(1)
+                x = x / len(self.calls)
+            case "tensor":
+                self.mean = 0.9 * self.mean + 0.1 * x.mean(0).detach()
+                x = x - self.mean
+            case "Python's draws" if self.training:
+                x = x * random.random()
+            case "NumPy's draws" if self.training:
+                x = x * float(np.random.rand())
+            case "batch":
+                x = x - x.mean(0)
+            case "rows":
+                return torch.cat([self.a(x)] * (len(x) + 1))
+            case "sum":
+                return self.a(x).sum()
+        return self.a(x)
+
+
 class Scalar(nn.Module):
     """A network with a parameter that has no axis."""
 
@@ -120,6 +168,14 @@ REFUSED = {
     "tied": (tied, "0.weight and 1.weight are one parameter"),
     "shared": (shared, "0.weight and 2.weight are one parameter"),
     "hook": (hooked, "0.weight has a hook, which training would leave"),
+    "late hook": (hooked_late, "0.weight has a hook, which training would leave"),
+    "backward hook": (lambda: hooked_layer(""), "the backward hook of 1 would be left"),
+    "before backward": (lambda: hooked_layer("pre_"), "the backward hook of 1 would"),
+    "older weight norm": (lambda: older_norm(nn.Linear(8, 3)), "keeps a tensor of an"),
+    **{how: (partial(Remembers, how), "gives other numbers when it is called again")
+       for how in ("dict", "list", "tensor", "Python's draws", "NumPy's draws")},
+    **{how: (partial(Remembers, how), "mixes samples: what it gives for one depends")
+       for how in ("batch", "rows", "sum")},
     "frozen": (frozen, "0.weight has requires_grad=False"),
     "in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 3)),
                  "changes its input"),
@@ -142,6 +198,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.filterwarnings("ignore:Lazy modules", "ignore:Complex modules")
+@pytest.mark.filterwarnings("ignore:.*weight_norm")
 def test_a_network_that_would_be_another_is_refused_in_one_line(name):
     make, said = REFUSED[name]
     before = torch.from_numpy(DATA.x_train).clone()

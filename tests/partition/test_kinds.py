@@ -221,6 +221,11 @@ def test_clusters_get_their_shares_rounded_down(rows, each):
 # -- sizes -------------------------------------------------------------------------
 
 
+def test_a_long_tail_of_classes_of_which_one_has_nothing_is_refused():
+    with pytest.raises(InputError, match="labels: class 1 has no sample"):
+        long_tail(np.array([0, 0, 2, 2]), 1.0)
+
+
 def test_sizes_of_a_long_tail_by_hand():
     """rho = 4 among three: 4 : 2 : 1. Of 702, one each is left for the first two."""
     assert long_tail_sizes(labels(70), 3, 4).sizes.tolist() == [400, 200, 100]

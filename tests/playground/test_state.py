@@ -40,6 +40,7 @@ def test_the_usual_is_said_with_nothing_and_a_page_may_stand_before():
         ("alpha=", "alpha='': choose from"),
         ("alpha", "NAME=VALUE, not 'alpha'"),
         ("alpha=0.1&alpha=5", "alpha is given twice"),
+        ("#rule=fedprox", "#rule=fedprox: choices stand behind a [?], not a #"),
         ("rule=scaffold&server=fednova", "SCAFFOLD"),
     ],
 )

@@ -13,8 +13,8 @@ from torch import nn
 import fedlab_core as fl
 from fedlab_core.errors import InputError
 from fedlab_core.keys import fold, uniform
-from fedlab_core.rounds.checkpoint import Checkpoint
-from fedlab_core.rounds.identity import digest, fingerprint
+from fedlab_core.rounds.checkpoint import Checkpoint, fingerprint
+from fedlab_core.rounds.identity import digest
 from tests.models_cases import DATA, LOCAL, SPLIT
 
 FACTOR = 0.5
@@ -167,6 +167,29 @@ def test_inference_mode_is_refused():
         pytest.raises(InputError, match="no training in inference_mode"),
     ):
         fl.run_all([])
+    with torch.inference_mode(), pytest.raises(InputError, match="no world in infer"):
+        fl.world(DATA, SPLIT, mlp)
+
+
+class Constant(nn.Module):
+    """A network with numbers that no state has: a layer in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.others = nn.Linear(8, 3), [nn.Linear(8, 3)]
+
+    def forward(self, x):
+        return self.one(x) + self.others[0](x)
+
+
+def test_numbers_that_no_state_has_are_the_same_in_every_world():
+    """Whatever was drawn from PyTorch's generator before."""
+    told = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        w = fl.world(DATA, SPLIT, Constant)
+        told.append(fl.federate(w, fl.fedavg(LOCAL), 2).rows)
+    assert told[0] == told[1]
 
 
 def noisy(x, key):

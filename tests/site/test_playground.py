@@ -277,3 +277,41 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, address):
     said = page.locator(".pg-story")
     expect(said).to_contain_text("Not known, and left as usual: alpha=0.07, foo=bar.")
     expect(row_of(page, "rule").get_by_label("FedProx")).to_be_checked()
+
+
+def test_names_that_every_object_has_are_not_choices(page, address):
+    asked = ["__proto__=1", "constructor=1", "hasOwnProperty=x", "split=constructor"]
+    asked += ["rule=toString", "weigh=__proto__", "server=valueOf", "alpha="]
+    page.goto(f"{address}/{PLACE}?{'&'.join(asked)}")
+    said = page.locator(".pg-story")
+    expect(said).to_contain_text(f"left as usual: {', '.join(asked)}.")
+    more(page)
+    for choice in ("rule", "weigh", "server", "split"):
+        chosen = row_of(page, choice).locator("input:checked")
+        expect(chosen).to_have_value(str(can.USUAL[choice]))
+    press(page, "One round")
+    rounds_played(page, 1)
+
+
+def test_every_click_is_a_round(page):
+    """Also while one is being played; but not after another choice."""
+    once = page.get_by_role("button", name="One round", exact=True)
+    once.evaluate("b => { for (let i = 0; i < 5; i += 1) b.click(); }")
+    rounds_played(page, 5)
+    page.wait_for_function(_STILL)
+    assert page.evaluate(f"{ROWS}.length") == 5
+    once.evaluate("b => { for (let i = 0; i < 5; i += 1) b.click(); }")
+    row_of(page, "weigh").get_by_text("equal").click()
+    press(page, "One round")
+    rounds_played(page, 1)
+    page.wait_for_function(_STILL)
+    assert page.evaluate(f"{ROWS}.length") == 1
+
+
+def test_nothing_is_wider_than_a_page_at_400_percent(page):
+    """As wide as 1,280 pixels are then."""
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    heads = page.locator("main h1, main h2, main h3")
+    wide = heads.evaluate_all("all => all.map(e => e.scrollWidth - e.clientWidth)")
+    assert wide and max(wide) <= 0

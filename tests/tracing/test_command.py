@@ -7,6 +7,7 @@ import torch
 
 from fedlab_browser.tracing import Program, Reader
 from fedlab_core import __main__
+from tests.main_cases import call
 
 
 def trace(*words: str) -> int:
@@ -67,3 +68,10 @@ def test_one_line_says_what_was_wrong(words, says, tmp_path, monkeypatch, capsys
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
     assert (tmp_path / "there.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("clients", [101, 100_000])
+def test_clients_that_no_trace_would_end_for_are_refused(capsys, clients):
+    code, out, err = call(f"trace fedavg --clients {clients}", capsys)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"--clients must be at most 100, not {clients}" in err

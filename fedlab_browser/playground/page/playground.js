@@ -47,7 +47,7 @@ let count = 0;
 class Playground {
   constructor(root, options = {}) {
     Object.assign(this, { root, options, id: `pg${count++}`, runs: [], speed: "watch", measure: options.measure ?? "accuracy" });
-    Object.assign(this, { until: options.until ?? STOPS[0], reach: 0, playing: false, busy: false, pooled: !!options.pooled, other: options.beside ?? null, both: false });
+    Object.assign(this, { until: options.until ?? STOPS[0], reach: 0, playing: false, busy: false, clicks: 0, pooled: !!options.pooled, other: options.beside ?? null, both: false });
     root.classList.add("pg");
     if (this.alone) root.replaceChildren(make("p", {}, "Fetching the letters and the rules …"));
     this.worker = startWorker(options.slow ? "slow" : "");
@@ -96,7 +96,7 @@ class Playground {
     }
     const many = this.run.rows.length, lost = pair.find((one) => one.rows.at(-1)?.finite === false);
     if (lost || pair.every((one) => this.over(one)) || (many >= this.until && this.run.address === this.address)) this.play(false);
-    else if (this.playing && this.speed === "fast") this.ask();
+    else if (this.playing ? this.speed === "fast" : this.clicks-- > 0) this.ask();
     else if (this.playing) this.waiting = setTimeout(() => this.ask(), SPEEDS[this.speed]);
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = undefined;
@@ -217,6 +217,7 @@ class Playground {
     };
     this.run = begin({ ...this.state }, number, this.other ? RUNS[0] : known.find((r) => r.address === address)?.colour ?? free);
     this.second = this.other && begin(this.mend("", { ...this.state, ...this.other }), number + 1, RUNS[1]);
+    this.clicks = 0;
     this.nameBoth();
     if (this.bandButton) Object.assign(this.bandButton, { disabled: false, textContent: "Five seeds" });
     if (this.alone) history.replaceState(null, "", address ? `?${address}` : location.pathname);
@@ -238,7 +239,7 @@ class Playground {
   ask() {
     const { due, run } = this;
     if (this.busy || !due.length) return;
-    this.busy = true;
+    Object.assign(this, { busy: true, clicks: Math.max(this.clicks, 0) });
     this.worker.postMessage({ run: run.number, due, states: run.begun ? null : this.pair.map(({ state }) => state) });
     run.begun = true;
   }
@@ -281,6 +282,7 @@ class Playground {
     else if (on && many >= this.until) this.stopAt(STOPS.find((n) => n > many) ?? this.most);
     this.playing = on;
     if (this.playButton) this.playButton.textContent = on ? "Pause" : "Play";
+    if (on) this.clicks = 0;
     if (on) this.ask();
     else this.say();
   }
@@ -415,7 +417,7 @@ class Playground {
     const button = (says, onclick, kind) => make("button", { type: "button", class: kind, onclick }, says);
     this.playButton = button("Play", () => this.play(), "pg-play");
     this.now = make("span", { class: "pg-now" });
-    const bar = [this.playButton, button("One round", () => { this.play(false); this.ask(); }), button("Restart", () => { this.play(false); this.again(); }), this.speeds(), this.now];
+    const bar = [this.playButton, button("One round", () => { this.play(false); if (this.busy) this.clicks += 1; else this.ask(); }), button("Restart", () => { this.play(false); this.again(); }), this.speeds(), this.now];
     this.said = make("p", { class: "pg-said", role: "status" });
     this.bandButton = button("Five seeds", () => this.band());
     this.onePlaced = make("label", { class: "pg-check" }, make("input", { type: "checkbox", checked: this.pooled, onchange: ({ target }) => { this.pooled = target.checked; if (target.checked) this.askOnePlace(); this.showCurve(); } }), "all in one place");
@@ -517,7 +519,7 @@ class Playground {
     const copy = make("button", { type: "button", onclick: () => navigator.clipboard?.writeText(this.command.textContent).then(() => { this.said.textContent = "Copied."; }) }, "Copy");
     return [
       about,
-      make("p", {}, "The same numbers, to 0.00001, come from the core on your machine:"),
+      make("p", {}, "The same numbers come from the core on your machine, to 0.00001 unless the run is on the edge of diverging, where a rounding grows:"),
       make("div", { class: "pg-code" }, make("pre", { tabindex: 0 }, this.command), copy),
     ];
   }
