@@ -224,4 +224,4 @@ def drowning(noisy: float, size: float = 0.1) -> dict:
 
 def test_a_gain_is_drowned_only_by_noise_that_is_larger_than_what_it_hides():
     assert drowning(0.08)["holds"] and "leaves 1.34" in drowning(0.08)["note"]
-    assert not drowning(0.03)["holds"] and not drowning(0.08, size=1.0)["holds"]
+    assert not drowning(0.0)["holds"] and not drowning(0.08, size=1.0)["holds"]

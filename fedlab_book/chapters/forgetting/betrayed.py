@@ -73,7 +73,7 @@ def sent(now: Round) -> dict[str, Any]:
 
 
 def drowned(found: Comparison, one: Comparison, noises: Sequence[float]) -> Facts:
-    """Whether most of the gain is left where noise is larger than what it hides.
+    """Whether there is a gain where noise is more than twice what it hides.
 
     `found` has arms "no noise" and "noise V"; `one` is a run that says how far the
     means differ by letter, its clinics' noise averaged over those that were drawn.
@@ -88,9 +88,7 @@ def drowned(found: Comparison, one: Comparison, noises: Sequence[float]) -> Fact
     last = rows[-1].values
     return {
         "rows": rows,
-        "holds": side(plain) == side(last) == 1
-        and np.mean(last) > np.mean(plain) / 2
-        and noise > 2 * hidden,
+        "holds": side(plain) == side(last) == 1 and noise > 2 * hidden,
         "note": f"By letter, a number of the server's means differs by {hidden:.2f}; "
         f"noise of {most:g} at {present} clinics leaves {noise:.2f} on their mean.",
     }
