@@ -10,6 +10,8 @@ import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.forgetting import arms, betrayed, found, law
 from fedlab_book.chapters.forgetting.arms import MASKED, OWN, REFIT, TURN, TWICE
+from fedlab_browser.playground import state as can
+from fedlab_core.rounds.records import draw_participants
 from tests.figure_cases import drawn, made
 
 STEPS = fl.Training(lr=0.2, epochs=1, batch_size=20)
@@ -87,6 +89,15 @@ def test_doubled_steps_are_those_of_the_head():
         one, two = (end.states[n][0] - w for end in ends)
         by = 2 if n.startswith("head") else 1
         assert torch.allclose(two, by * one, atol=1e-6)
+
+
+def test_k_lies_where_the_first_screen_says_and_misses_three_rounds():
+    state = can.parsed("alpha=0.1&present=0.5&lr=0.2")
+    counts = can.world_of(state).counts[:, -1]
+    assert can.world_of(state).classes[-1] == "K"
+    assert counts[3] == 89 and counts.sum() == 90
+    drawn_ = [3 in draw_participants(10, can.present(state), 0, t) for t in range(18)]
+    assert [t + 1 for t in range(9, 18) if drawn_[t]] == [10, 12, 14, 18]
 
 
 PRESENT = [[1, 1], [0, 1], [1, 0], [1, 1], [0, 1], [1, 1]]  # of two letters, by round
