@@ -9,6 +9,7 @@ THIN = [
     "03_where_the_weights_come_from",
     "04_shrinking_the_average",
     "05_pulling_features_together",
+    "06_features_from_a_shared_distribution",
     "07_who_should_train_together",
 ]
 

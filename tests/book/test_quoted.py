@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from fedlab_book.quoted import fedcollab, fedimpro, rfedavg
+from fedlab_book.quoted import fedcollab, rfedavg
 from fedlab_core.errors import InputError
 from fedlab_ledger.papers import PAPERS, printed
 from tools import paths
 
 FRAMES = {
     "rfedavg": rfedavg.chapter,
-    "tweets": rfedavg.tweets, "fedimpro": fedimpro.chapter,
+    "tweets": rfedavg.tweets,
     "fedcollab": fedcollab.chapter,
-}  # fmt: skip
-SIZES = {"rfedavg": 8, "tweets": 4, "fedimpro": 32, "fedcollab": 108}
+}
+SIZES = {"rfedavg": 8, "tweets": 4, "fedcollab": 108}
 NOTEBOOKS = sorted((paths.ROOT / "notebooks").glob("*.ipynb"))
 
 
