@@ -222,7 +222,7 @@ def _tensors(data: Dataset, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor
         floats = pixels.to(torch.float32, copy=True)
         return floats.div_(255).sub_(centre).div_(spread).contiguous()
 
-    y, y_test = (torch.from_numpy(v.copy()).to(device)
-                 for v in (data.y_train, data.y_test))  # fmt: skip
+    labels = data.y_train, data.y_test
+    y, y_test = (torch.from_numpy(v.copy()).to(device) for v in labels)
     made[device] = seen(data.x_train), y, seen(data.x_test), y_test
     return made[device]
