@@ -28,6 +28,7 @@ from fedlab_core.errors import require
 from fedlab_core.rounds.records import Round
 
 PICTURES = ("clients", "plane", "curve", "letters")
+SLIDERS = [n for n in can.NUMBERS if n not in ("draw", "seed")]  # buttons change these
 MEASURES = {"accuracy": "all letters", "own": "own letters"}
 SIDES = ("#00897b", "#a87000")  # of two federations side by side, as on the page
 # A division and a seed, which two have in common.
@@ -111,7 +112,7 @@ def live(
         state: as the playground's address has it.
         alt: what the picture shows that stands there first, after `rounds` rounds.
         rows: the choices on view, of `state.CHOICES`.
-        sliders: the numbers on view, of `state.NUMBERS`.
+        sliders: the numbers on view, of `SLIDERS`.
         pictures: of `PICTURES`.
         until: the round at which Play pauses.
         pooled: with the curve of all letters in one place beside it.
@@ -129,7 +130,7 @@ def live(
     require(not other or "letters" not in pictures, "letters are drawn of one only")
     for name, there, known in (
         ("rows", rows, can.CHOICES),
-        ("sliders", sliders, can.NUMBERS),
+        ("sliders", sliders, SLIDERS),
         ("pictures", pictures, PICTURES),
     ):
         strange = ", ".join(n for n in there if n not in known)

@@ -12,7 +12,7 @@ the page and for the pencil there is a cell to write in, graded by hand.
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,9 @@ def copies(notebook: NotebookNode) -> tuple[NotebookNode, NotebookNode]:
     return made[0], made[1]
 
 
-def _parts(notebook: NotebookNode, coded: Any) -> Iterator[NotebookNode | Exercise]:
+def _parts(
+    notebook: NotebookNode, coded: Container[str]
+) -> Iterator[NotebookNode | Exercise]:
     """The cells, each exercise before its text; solutions in words are its model."""
     now: Exercise | None = None
     for cell in notebook.cells:
@@ -118,7 +120,7 @@ def _parts(notebook: NotebookNode, coded: Any) -> Iterator[NotebookNode | Exerci
                 yield now
             elif piece.startswith("## Summary"):
                 now = None
-                yield Exercise("", 0, True)
+                yield Exercise("", 0, True)  # behind the last one
             if now:
                 now.model += [m[1].strip() for m in _FOLDED.finditer(piece)]
                 piece = _FOLDED.sub("", piece)
@@ -127,7 +129,7 @@ def _parts(notebook: NotebookNode, coded: Any) -> Iterator[NotebookNode | Exerci
                 yield new_markdown_cell(piece.strip(), id=name[:64])
 
 
-def _graded(about: Exercise, **how: Any) -> dict[str, Any]:
+def _graded(**how: Any) -> dict[str, Any]:
     usual = {"grade": False, "locked": False, "solution": False, "task": False}
     made = {**usual, "schema_version": 3, **how}
     return {"nbgrader": made, "deletable": False}
@@ -136,7 +138,7 @@ def _graded(about: Exercise, **how: Any) -> dict[str, Any]:
 def _written(about: Exercise, model: str) -> NotebookNode:
     """A cell to write in, graded by hand."""
     how = {"grade": True, "solution": True, "points": about.minutes}
-    metadata = _graded(about, grade_id=about.id, cell_type="markdown", **how)
+    metadata = _graded(grade_id=about.id, cell_type="markdown", **how)
     text = model or _WRITE
     return new_markdown_cell(text, id=about.id, metadata=metadata)
 
@@ -153,10 +155,10 @@ def _coded(about: Exercise, source: str, hidden: str) -> list[NotebookNode]:
             f'from fedlab_book.checks import graded\n\ngraded("{hidden}", {checked[2]})'
         )
         test += f"\n### BEGIN HIDDEN TESTS\n{again}\n### END HIDDEN TESTS"
-    write = _graded(about, grade_id=about.id, cell_type="code", solution=True)
+    write = _graded(grade_id=about.id, cell_type="code", solution=True)
     tests = f"{about.id}-test"
     given = {"grade": True, "locked": True, "points": about.minutes}
-    run = _graded(about, grade_id=tests, cell_type="code", **given)
+    run = _graded(grade_id=tests, cell_type="code", **given)
     return [
         new_code_cell(answer, id=about.id, metadata=write),
         new_code_cell(test, id=tests, metadata=run),

@@ -76,6 +76,7 @@ def test_a_piece_can_be_about_own_letters(on_a_page):
         ("rule=adam", {}, "rule='adam'"),
         ("", {"rows": ["rul"]}, "rows=rul: choose from rule, weigh"),
         ("", {"sliders": ["gamma"]}, "sliders=gamma: choose from alpha"),
+        ("", {"sliders": ["seed"]}, "sliders=seed: choose from alpha"),  # none shown
         ("", {"pictures": ["map"]}, "pictures=map: choose from clients, plane"),
         ("", {"beside": "seed=1"}, "two federations share seed"),
         ("", {"beside": "rule=adam"}, "rule='adam'"),
