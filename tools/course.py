@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -64,10 +63,8 @@ class Exercise:
 
 def chapters(root: Path) -> list[Path]:
     """The numbered chapters' notebooks, in the book's order, without side pages."""
-    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text())
-    numbered = [part for part in toc["parts"] if part.get("numbered")]
-    files = [page["file"] for part in numbered for page in part["chapters"]]
-    return [root / f"{file}.ipynb" for file in files]
+    named = paths.chapters(root).items()
+    return [path for path, name in named if "," not in name]
 
 
 def copies(notebook: NotebookNode) -> tuple[NotebookNode, NotebookNode]:

@@ -1,4 +1,4 @@
-"""Pictures of chapter 5: one image in three clinics' eyes, and letters with clinics.
+"""Pictures of chapter 6: one image in three clinics' eyes, and letters with clinics.
 
 frames(partial(three, done, task, held), Axis("round", (1, 20)))
 frames(partial(inside, done, task, held), Axis("pull", arms), Axis("drawn", SCALES))
