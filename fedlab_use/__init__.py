@@ -1,0 +1,1 @@
+"""Use of the core: what stands around training, beside it and above it."""
