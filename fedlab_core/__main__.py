@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("methods", help="list the methods")
     verbs.add_parser("data", help="list the data sets, and where they are looked for")
     brought = {}
-    for package in installed():
+    for package in (p for p in installed() if hasattr(p, "VERBS")):
         package.add_verbs(verbs)
         brought |= dict.fromkeys(package.VERBS, package.answer)
     parser.set_defaults(brought=brought)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from fedlab_core import METHODS, Proxy, Run, Training, data, models, partition
+import fedlab_use
+from fedlab_core import BESIDE, METHODS, Proxy, Run, Training, data, models, partition
 from fedlab_core.arguments import (
     Count,
     Device,
@@ -31,13 +32,14 @@ from fedlab_core.errors import require
 from fedlab_core.methods.combined import WEIGHS, named
 from fedlab_core.metrics import discrepancy, mean_interval
 from fedlab_core.rounds.groups import everyone, nobody
+from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
-from fedlab_core.rounds.records import History
 from fedlab_core.rounds.run import run_all
 from fedlab_core.rounds.validate_hooks import on_everybodys
 from fedlab_core.rounds.worlds import world
 
 VERBS = ("train", "split")
+OFFERS = {name: getattr(fedlab_use, name) for name in BESIDE}  # to `fl`
 
 
 def add_verbs(verbs) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from fedlab_core import fedavg
-from fedlab_core.rounds.records import History
+from fedlab_core.rounds.history import History
 from fedlab_use import command
 from tests.main_cases import FAST, call, fast
 
