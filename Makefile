@@ -8,7 +8,7 @@ PARAMETERS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-TESTED := $(wildcard fedlab_core fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
+TESTED := $(wildcard fedlab_core fedlab_use fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
 	notebooks)
 
 # Compiled modules are kept, or every process compiles all packages and tests anew.

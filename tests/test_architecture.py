@@ -1,4 +1,4 @@
-"""The shape of the four packages: their flow, their size, references, safety."""
+"""The shape of the five packages: their flow, their size, references, safety."""
 
 import ast
 import re
@@ -11,7 +11,13 @@ import pytest
 from tests.once import each
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_browser", "fedlab_book")
+PACKAGES = (
+    "fedlab_core",
+    "fedlab_use",
+    "fedlab_ledger",
+    "fedlab_browser",
+    "fedlab_book",
+)
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
     for package in PACKAGES
@@ -33,6 +39,7 @@ FLOW = [
     "methods",
     "analysis",
     "fedlab_core",  # its public names, and its command line
+    "fedlab_use",
     "model",
     "run",
     "judge",

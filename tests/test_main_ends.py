@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from fedlab_core import __main__, fedavg
+from fedlab_core import fedavg
+from fedlab_core.rounds.history import History
+from fedlab_use import command
 from tests.main_cases import FAST, call, fast
 
 
@@ -18,9 +20,9 @@ def test_a_diverged_run_says_so(here, capsys):
 
 def test_a_mean_says_how_many_diverged(here, capsys):
     """Rounds that are enough for one seed of three: its mean is of the others."""
-    made = __main__.History("FedAvg", 0, [{"accuracy": 0.5}])
-    lost = __main__.History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
-    __main__._report(fedavg(), [made, lost, made])
+    made = History("FedAvg", 0, [{"accuracy": 0.5}])
+    lost = History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
+    command._report(fedavg(), [made, lost, made])
     out = capsys.readouterr().out
     assert "mean:   50.00 ± 0.00" in out and "2 seeds of 3; the others diverged" in out
 
