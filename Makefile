@@ -82,7 +82,7 @@ lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks \
 		$(if $(filter 0,$(shell id -u)),--allow-root)
 
-course: $(READY) ## write students' copies of the chapters, and keys, into _build/course
+course: $(READY) ## write copies for students, keys and lab sheets into _build/course
 	@$(BIN)/python -m tools.course
 
 wheel: $(READY) ## build the packages into _build/dist
