@@ -145,7 +145,7 @@ _COUNTED = (
     "numbers",
     "measured, comparable",
     "measured on a stand-in",
-    "measured, the paper has no number",
+    "measured, no number at hand",
     "not run",
 )
 
