@@ -11,7 +11,8 @@ import pytest
 from tests.once import each
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("fedlab_core", "fedlab_ledger", "fedlab_browser", "fedlab_book")
+PACKAGES = ("fedlab_core", "fedlab_flower", "fedlab_ledger", "fedlab_browser")
+PACKAGES += ("fedlab_book",)
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
     for package in PACKAGES
@@ -33,6 +34,7 @@ FLOW = [
     "methods",
     "analysis",
     "fedlab_core",  # its public names, and its command line
+    "fedlab_flower",
     "model",
     "run",
     "judge",
