@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = (
     "fedlab_core",
     "fedlab_use",
+    "fedlab_flower",
     "fedlab_ledger",
     "fedlab_browser",
     "fedlab_book",
@@ -40,6 +41,7 @@ FLOW = [
     "analysis",
     "fedlab_core",  # its public names, and its command line
     "fedlab_use",
+    "fedlab_flower",
     "model",
     "run",
     "judge",

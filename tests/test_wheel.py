@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = (
     "fedlab_core",
     "fedlab_use",
+    "fedlab_flower",
     "fedlab_ledger",
     "fedlab_browser",
     "fedlab_book",

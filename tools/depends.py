@@ -15,6 +15,7 @@ from pathlib import Path
 PACKAGES = (
     "fedlab_core",
     "fedlab_use",
+    "fedlab_flower",
     "fedlab_ledger",
     "fedlab_browser",
     "fedlab_book",

@@ -5,12 +5,7 @@ models of many clients, rounds or settings. No round of a federation needs any o
 """
 
 from fedlab_core.analysis.curvature import Curvature, top_curvature
-from fedlab_core.analysis.drift import (
-    divergence,
-    layer_divergence,
-    mean_divergence,
-    relative_to_peak,
-)
+from fedlab_core.analysis.drift import divergence, layer_divergence, mean_divergence
 from fedlab_core.analysis.fairness import client_variance, head_middle_tail, ipr, rsd
 from fedlab_core.analysis.features import mmd, regulariser, spread
 from fedlab_core.analysis.transport import conditional_wasserstein, wasserstein

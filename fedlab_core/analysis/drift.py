@@ -1,16 +1,13 @@
 """Distances between the clients' models after a round, in all and layer by layer."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.arguments import Axes, Stacked, checked
+from fedlab_core.arguments import Stacked, checked
 from fedlab_core.tree import Tree, check_shapes, clients_of, flatten, tree_map
 
-Line = Annotated[np.ndarray | Sequence[float], Axes("_", "measured")]
 Grouping = Literal["tensor", "layer", "part"]
 
 
@@ -51,17 +48,6 @@ def layer_divergence(
         group: mean_divergence({n: states[n] for n in names}, centre)
         for group, names in groups.items()
     }
-
-
-@checked
-def relative_to_peak(curves: Mapping[Any, Line]) -> dict[Any, np.ndarray]:
-    """Each curve divided by its own largest value, to compare trends.
-
-    A curve of zeros stays as it is. Paper: FedImpro Fig. 3.
-    """
-    lines = {name: np.asarray(curve, dtype=float) for name, curve in curves.items()}
-    peaks = {name: np.nanmax(line, initial=0) for name, line in lines.items()}
-    return {n: line / (peaks[n] if peaks[n] > 0 else 1) for n, line in lines.items()}
 
 
 def _centre(states: Tree, centre: Tree | None) -> Tree:

@@ -64,7 +64,7 @@ def distances(
     """
     parts = halves(world, seed)
     if check is not None:
-        parts = [(a, _spread(b, min(check, len(b)))) for a, b in parts]
+        parts = [(a, spread(b, min(check, len(b)))) for a, b in parts]
     pairs = _pair_up(world, parts, features, standardise, hidden, seed)
     best = _train(pairs, lr, batch, rounds, every, patience, seed)
     found = torch.zeros(len(world), len(world), dtype=torch.float64)
@@ -82,20 +82,22 @@ def halves(world: World, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
     smallest = int(world.counts.sum(1).min())
     few = f"every client needs 2 samples or more, but one has {smallest}: its samples"
     require(smallest >= 2, f"{few} are split, some to train on and some to judge by")
-    labels, parts = world.y.cpu(), []
-    for k in range(len(world)):
-        key = keys_of(torch.tensor([seed, k, _SPLIT]))
-        mine = world.client(k)
-        mine = mine[random_bits(key, len(mine)).argsort()]
-        mine = mine[labels[mine].argsort(stable=True)]
-        part = _spread(torch.arange(len(mine)), smallest // 2)
-        rest = torch.ones(len(mine), dtype=torch.bool)
-        rest[part] = False
-        parts.append((mine[part], mine[rest]))
-    return parts
+    return [halves_of(world, k, smallest, seed) for k in range(len(world))]
 
 
-def _spread(order: Tensor, n: int) -> Tensor:
+def halves_of(world: World, k: int, smallest: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Those of client k, where the smallest client has so many samples."""
+    key = keys_of(torch.tensor([seed, k, _SPLIT]))
+    mine = world.client(k)
+    mine = mine[random_bits(key, len(mine)).argsort()]
+    mine = mine[world.y.cpu()[mine].argsort(stable=True)]
+    part = spread(torch.arange(len(mine)), smallest // 2)
+    rest = torch.ones(len(mine), dtype=torch.bool)
+    rest[part] = False
+    return mine[part], mine[rest]
+
+
+def spread(order: Tensor, n: int) -> Tensor:
     """n entries at even gaps: of samples in order of labels, each label's share."""
     return order[(2 * torch.arange(n) + 1) * len(order) // (2 * n)]
 
@@ -232,7 +234,7 @@ def _train(
     best = torch.full((n,), -torch.inf, dtype=torch.float64)
     for begin in range(1, rounds + 1, every):
         some = range(begin, min(begin + every, rounds + 1))
-        for columns in _columns(alive, half, size, seed, some).to(device):
+        for columns in columns_of(alive, half, size, seed, some).to(device):
             z, first = pairs.batch(alive.to(device), columns)
             now = add(now, _gradient(now, z, first, target), -lr)
         score = _judge(pairs, alive, now, kept)
@@ -246,7 +248,7 @@ def _train(
     return best
 
 
-def _columns(alive: Tensor, half: int, size: int, seed: int, when: range) -> Tensor:
+def columns_of(alive: Tensor, half: int, size: int, seed: int, when: range) -> Tensor:
     """Columns of `_Pairs.train` in every mini-batch: (rounds, pairs, 2 size)."""
     if size == half:
         return torch.arange(2 * half).expand(len(when), len(alive), -1)

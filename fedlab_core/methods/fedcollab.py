@@ -282,6 +282,7 @@ def collaborate(
     merge: bool = True,
     ignore: Ignore = "",
     seed: Seed = 0,
+    D: Tensor | None = None,
     **options: Any,
 ) -> Collaboration:
     """Estimate all distances in a world and solve; `options` are of `distances`.
@@ -289,7 +290,7 @@ def collaborate(
     The groups are fixed: several methods can train in them without estimating again.
     To see what each is good for, `ignore` makes all "quantities" or "distances" alike.
     """
-    D = distances(world, seed=seed, **options)
+    D = distances(world, seed=seed, **options) if D is None else D
     given, sizes = D, world.counts.sum(1).double()
     if ignore == "quantities":
         sizes = torch.full_like(sizes, float(sizes.mean()))
@@ -298,6 +299,17 @@ def collaborate(
         given = apart * D.sum() / apart.sum().clamp(min=1)
     found = solve(given, sizes, C, restarts=restarts, merge=merge, seed=seed)
     return Collaboration(Groups.fixed(found.coalitions, "fedcollab"), found, D)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The coalitions of some distances, which are estimated unless they are given."""
+
+    options: dict[str, Any]  # of `collaborate`
+
+    def __call__(self, world: World, seed: int, D: Tensor | None = None) -> GroupOf:
+        found = collaborate(world, seed=seed, D=D, **self.options)
+        return found.solution.group_of
 
 
 @checked
@@ -313,12 +325,8 @@ def FedCollab(
     known = list(inspect.signature(distances).parameters)[1:-1]  # not world, seed
     strange = ", ".join(sorted(set(options) - set(known)))
     require(not strange, f"unknown option {strange}: choose from {', '.join(known)}")
-
-    def begin(world: World, seed: int) -> GroupOf:
-        how = {"restarts": restarts, "merge": merge, "seed": seed, "ignore": ignore}
-        return collaborate(world, C, **how, **options).solution.group_of
-
-    return Groups("fedcollab", begin)
+    how = {"C": C, "restarts": restarts, "merge": merge, "ignore": ignore}
+    return Groups("fedcollab", Solved(how | options))
 
 
 @checked

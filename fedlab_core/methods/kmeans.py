@@ -13,13 +13,28 @@ Deviations from the paper:
    a history do not count it.
 """
 
+from dataclasses import dataclass
+
 from fedlab_core.arguments import Count, checked
 from fedlab_core.client import Training
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.clustering import check_k, k_means, trained_alone
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import GroupOf, Groups, Method, Weigh, World
-from fedlab_core.tree import flatten
+from fedlab_core.tree import Tree, flatten
+
+
+@dataclass(frozen=True)
+class OfModels:
+    """The groups of models that clients train alone, here unless they are given."""
+
+    k: int
+    training: Training | None
+    alone: int
+
+    def __call__(self, world: World, seed: int, models: Tree | None = None) -> GroupOf:
+        models = models or trained_alone(world, self.training, self.alone, seed)
+        return k_means(flatten(models, True), self.k, derive_seed(seed, 0x3EA25))
 
 
 @checked
@@ -30,11 +45,7 @@ def KMeans(
 
     `training` is how they train then. The federation begins afresh in the clusters.
     """
-
-    def begin(world: World, seed: int) -> GroupOf:
-        models = trained_alone(world, training, alone, seed)
-        return k_means(flatten(models, True), k, derive_seed(seed, 0x3EA25))
-
+    begin = OfModels(k, training, alone)
     return Groups("kmeans", begin, fits=lambda clients, _: check_k(k, clients))
 
 

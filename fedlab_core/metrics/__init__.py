@@ -18,5 +18,5 @@ from fedlab_core.metrics.scores import (
     evaluate_own,
     mean_interval,
 )
-from fedlab_core.metrics.updates import coherence, critical_round, shrinking
+from fedlab_core.metrics.updates import coherence, shrinking
 from fedlab_core.models.network import logits

@@ -4,11 +4,9 @@ The update of client i is g_i = w - w_i: where the round started, less where the
 ended. Trees may hold buffers too; all of their entries are measured.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -26,23 +24,6 @@ def coherence(states: Stacked, start: Tree) -> Tensor:
     check_shapes(states, start, "states must be", clients_of(states))
     moves = F.normalize(flatten(states, True) - flatten(start), dim=1)
     return moves @ moves.T
-
-
-@checked
-def critical_round(
-    values: Annotated[
-        np.ndarray | Tensor | Sequence[float], Axes("rounds", "measured")
-    ],
-) -> int | None:
-    """Position of the first value below 0 that follows one of 0 or more, if any.
-
-    Paper: FedLAW Sec. 5.1.
-    """
-    values = [float(v) for v in values]
-    for t in range(1, len(values)):
-        if values[t] < 0 <= values[t - 1]:
-            return t
-    return None
 
 
 @checked

@@ -1,5 +1,6 @@
 """Clients' reports besides their models, and the share that others get of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -49,6 +50,7 @@ class Reports:
     world: World
     exchange: Exchange
     known: dict[int, Tree] = field(default_factory=dict)  # after training, by client
+    ask: Callable[..., Tree] = reported
 
     def open(
         self, ids: list[int], cohort: list[Client], start: Tree, group_of: list[int]
@@ -56,7 +58,7 @@ class Reports:
         """The shares sent to the participants, and the answers they gave before."""
         exchange = self.exchange
         if exchange.when == "before":
-            answers = reported(self.world, exchange, cohort, start)
+            answers = self.ask(self.world, exchange, cohort, start)
             known = {k: take(answers, row) for row, k in enumerate(ids)}
         else:
             answers, known = {}, self.known
@@ -78,7 +80,7 @@ class Reports:
         """The participants' reports on their trained models, kept for others."""
         if self.exchange.when != "after":
             return {}
-        told = reported(self.world, self.exchange, cohort, states)
+        told = self.ask(self.world, self.exchange, cohort, states)
         rows = {k: take(told, row) for row, k in enumerate(ids)}
         self.known = self.known | rows  # another dict: the one of before stays
         return told

@@ -34,7 +34,10 @@ class Members:
 
 
 class Weigh(Protocol):
-    """Weights of 0 or more that sum to one; `fits(counts)`, if there, may refuse."""
+    """Weights of 0 or more that sum to one; `fits(counts)`, if there, may refuse.
+
+    With `scalars`, `told(counts)` are they, and `by(sizes, told)` the weights.
+    """
 
     @property
     def name(self) -> str: ...

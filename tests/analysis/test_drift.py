@@ -1,6 +1,5 @@
 """Divergence in all and by layer: by hand, and by Pythagoras."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -45,14 +44,6 @@ def test_another_centre():
 def test_parameters_at_the_root_are_layers_of_their_own():
     states = {"w": torch.tensor([[0.0], [2.0]]), "b": torch.tensor([0.0, 4.0])}
     assert analysis.layer_divergence(states) == {"w": 1, "b": 2}
-
-
-def test_curves_relative_to_their_peak():
-    curves = {"low": [2, 4, 1], "high": np.array([3.0, 0]), "z": [0]}
-    got = analysis.relative_to_peak(curves)
-    assert got["low"].tolist() == [0.5, 1, 0.25]
-    assert got["high"].tolist() == [1, 0]
-    assert got["z"].tolist() == [0]
 
 
 def test_an_unknown_grouping_is_refused():

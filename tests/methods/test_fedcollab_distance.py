@@ -86,7 +86,7 @@ def test_every_pair_is_trained_as_the_plain_version_trains_it(noise, side, batch
         def draws(side, t, pair=p):
             pairs = torch.tensor([pair])
             now = range(t + 1, t + 2)
-            of_pair = collab_distance._columns(pairs, 8, min(batch, 8), 3, now)[0, 0]
+            of_pair = collab_distance.columns_of(pairs, 8, min(batch, 8), 3, now)[0, 0]
             return of_pair.reshape(2, -1)[side] - 8 * side
 
         training = (sides[0][0], sides[1][0])

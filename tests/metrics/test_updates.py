@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fedlab_core import metrics
 from fedlab_core.errors import InputError
-from fedlab_core.metrics import critical_round
 
 HALF = torch.tensor([0.5, 0.5])
 
@@ -25,22 +24,6 @@ def cohort():
         n: torch.randn(v.shape[1:], generator=g).double() for n, v in states.items()
     }
     return states, start, torch.tensor([0.1, 0.2, 0.3, 0.4])
-
-
-@pytest.mark.parametrize(
-    "values, want",
-    [
-        ([0.4, 0.1, -0.1, 0.2, -0.3], 2),
-        ([0.0, -1e-9], 1),
-        ([-0.1, -0.2], None),  # never came from above
-        ([-0.1, 0.2, -0.3], 2),
-        ([0.4, 0.0, 0.1], None),
-        ([], None),
-    ],
-)
-def test_the_critical_round(values, want):
-    assert critical_round(values) == want
-    assert critical_round(torch.tensor(values)) == want
 
 
 @given(st.floats(0.1, 1.5), st.floats(0.1, 2))
