@@ -71,6 +71,8 @@ class Checkpoint:
                 if [head["about"], head["runs"]] != [self.about, self._runs]:
                     raise ValueError("it is about other runs")
                 states = _unpacked(head["states"], file.get_tensor)
+                if len(states) != len(runs):
+                    raise ValueError("it has not a place for each run")
                 self.spent = float(head["spent"])
         except _UNREADABLE as error:
             self.refused = f"{self.path} is not gone on from: {error}"
