@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from fedlab_core.errors import InputError, require
 from fedlab_core.keys import undrawn
 from fedlab_core.models.layers import BatchNorm
-from fedlab_core.models.network import APART, REFUSED, Network
+from fedlab_core.models.network import APART, Network, refuse
 from fedlab_core.tree import gradient, repeat, with_grad
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -92,8 +92,8 @@ def examined(model: nn.Module, x: Tensor) -> nn.Module:
         hooked = m._backward_hooks or m._backward_pre_hooks
         require(not hooked, f"{at} would be left out where many are trained at once")
     model.to(x.device)
-    taken = not any(isinstance(m, REFUSED) for m in model.modules())
-    if taken and all(_a_function(model, x, mode) for mode in (True, False)):
+    refuse(model)
+    if all(_a_function(model, x, mode) for mode in (True, False)):
         _for_many(model, x)
     return model
 

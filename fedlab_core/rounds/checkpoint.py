@@ -74,6 +74,8 @@ class Checkpoint:
                 if [head["about"], head["runs"]] != [self.about, self._runs]:
                     raise ValueError("it is about other runs")
                 states = _unpacked(head["states"], file.get_tensor)
+                if len(states) != len(runs):
+                    raise ValueError("it has not a place for each run")
                 for run, state in zip(runs, states, strict=True):
                     if (n := len(state.rows)) > run.rounds:
                         raise ValueError(f"it is at round {n} of {run.rounds}")

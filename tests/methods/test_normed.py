@@ -13,7 +13,7 @@ from fedlab_core.keys import fold, keys_of, normal
 from fedlab_core.methods.fedbe import _SAMPLE
 from fedlab_core.methods.server_steps import SERVER
 from fedlab_core.models.layers import BatchNorm
-from tests.methods.at_server import arguments_of, server_batches
+from tests.methods.at_server import server_batches
 from tests.methods.plainly import LOCAL, SEED, Setting, agree, played, setting
 from tests.reference import distill, fedavg, feddyn
 from tests.reference.common import Round
@@ -76,7 +76,8 @@ def at_server(kind: str) -> Callable[[Setting, fl.World], list[Round]]:
             return server_batches(w, t, EPOCHS, BATCH)
 
         known = w.view.proxy_set("test")
-        return distill.run(*arguments_of(s), known, order, SGD, kind, drawn)
+        how = {"proxy": known, "proxy_batches": order, "optimiser": SGD, "kind": kind}
+        return distill.run(*s.start, *s.sgd, s.by_size, noise=drawn, **how)
 
     return plain
 

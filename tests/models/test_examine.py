@@ -16,7 +16,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.models.examine import alike, examined
-from fedlab_core.models.layers import Dropout
+from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.models.network import Network
 from tests.models_cases import DATA, LOCAL, SPLIT, TINY, plainly, samples
 
@@ -199,6 +199,8 @@ REFUSED = {
     "judged, attribute": (lambda: Judged("attribute"), "keeps calls from one forward"),
     "judged, noise": (lambda: Judged("noise"), "draws from PyTorch's generator"),
     "judged, input": (lambda: Judged("input"), "changes its input"),
+    "judged, batch, normed": (lambda: nn.Sequential(BatchNorm(8), Judged("batch")),
+                              "mixes samples: what it gives for one"),
     "judged, batch": (lambda: Judged("batch"), "mixes samples: what it gives for one"),
     "spectral": (lambda: spectral_norm(nn.Linear(8, 3)), "writes its buffer"),
     "half": (lambda: nn.Linear(8, 3).half(), "weight is float16"),
