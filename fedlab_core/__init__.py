@@ -90,7 +90,7 @@ __version__ = "0.1.0"
 # Names that packages beside the core bring: `fl.save_model` and so on.
 BESIDE = (
     *("Best", "EachClient", "OwnModels", "Patience", "by_client", "curves"),
-    *("load_model", "save_model", "together"),
+    *("dataset", "load_model", "read_dataset", "save_model", "together", "tracker"),
 )
 
 

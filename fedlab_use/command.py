@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from fedlab_core.arguments import (
     Count,
     Device,
     Fading,
+    Fraction,
     NotNegative,
     Positive,
     Ratio,
@@ -31,12 +33,18 @@ from fedlab_core.engine.cohort import Engine, Precision
 from fedlab_core.errors import require
 from fedlab_core.methods.combined import WEIGHS, named
 from fedlab_core.metrics import discrepancy, mean_interval
+from fedlab_core.partition.scenarios import KINDS, Scenario, own_tests, scenario
 from fedlab_core.rounds.groups import everyone, nobody
 from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.run import run_all
 from fedlab_core.rounds.validate_hooks import on_everybodys
-from fedlab_core.rounds.worlds import world
+from fedlab_core.rounds.worlds import world_of
+from fedlab_use.keep import saved
+from fedlab_use.own import named_function, read_dataset
+from fedlab_use.settings import each_file, read_settings, write_settings
+from fedlab_use.trackers import TRACKERS, tracker
+from fedlab_use.watch import Patience, curves, together
 
 VERBS = ("train", "split")
 OFFERS = {name: getattr(fedlab_use, name) for name in BESIDE}  # to `fl`
@@ -55,10 +63,19 @@ def answer(args: argparse.Namespace) -> int:
 
 def _world_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}")
+    own = "a file of your own, mine.npz; or what --toml wrote, run.toml"
+    add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}; {own}")
     add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
     add("--noise", type=option(NotNegative), help="letters only: pixel noise (.35)")
-    add("--split", default="dirichlet", choices=("iid", "dirichlet", "niid2"))
+    add("--split", default="dirichlet", choices=tuple(KINDS))
+    add(
+        "--split-set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the split's other numbers, for instance s=.5",
+    )
     add("--clients", type=option(Count), help="number of clients, but niid2's (10)")
     add("--alpha", type=option(Positive), help="dirichlet: small = skewed (.5)")
     add("--no-capacity", action="store_true", help="dirichlet: let sizes run free")
@@ -77,9 +94,11 @@ def _add_split(verbs) -> None:
 
 def _add_train(verbs) -> None:
     run = verbs.add_parser("train", help="run one method and report its accuracy")
+    run.set_defaults(parser=run)
     _world_options(run)
     add = run.add_argument
-    add("--method", default="fedavg", help=f"one of {', '.join(METHODS)}")
+    known = ", ".join(METHODS)
+    add("--method", default="fedavg", help=f"one of {known}; or my.rule:make")
     add("--groups", choices=("everyone", "nobody"), help="who is averaged with whom")
     add(
         "--set",
@@ -91,7 +110,9 @@ def _add_train(verbs) -> None:
     )
     add("--weigh", choices=sorted(WEIGHS), help="how much each counts (the method's)")
     add("--proxy", type=option(Count), metavar="N", help="the server's, of a class")
-    add("--model", default="mlp", help=f"one of {', '.join(models.MODELS)} (mlp)")
+    known = ", ".join(models.MODELS)
+    add("--model", default="mlp", help=f"one of {known}; or my.net:make (mlp)")
+    add("--own-test", type=option(Fraction), help="share that each client tests on")
     add("--rounds", type=option(Count), default=20)
     add("--participants", type=option(Count), metavar="N", help="drawn a round (all)")
     add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
@@ -103,11 +124,24 @@ def _add_train(verbs) -> None:
     add("--device", default="cpu", help="cpu or cuda")
     add("--engine", default="auto", help="auto, looped or stacked")
     add("--precision", default="float32", help="float32, bf16 or, on CUDA, tf32")
+    _add_files(add)
+
+
+def _add_files(add) -> None:
+    add("--stop", type=option(Count), metavar="N", help="after N tests without a best")
+    add("--checkpoint", metavar="FILE", help="keep the runs' place, and go on from it")
+    kinds = ", ".join(TRACKERS)
+    add("--log", nargs="+", metavar="KIND:PLACE", default=[], help=f"{kinds}")
     add("--out", metavar="FILE", help="write every round of every run as CSV")
+    add("--save", metavar="FILE", help="write the models, as safetensors")
+    add("--plot", metavar="FILE", help="draw the curves, as .svg, .png or .pdf")
+    add("--toml", metavar="FILE", help="write these options, for `train FILE`")
     add("--force", action="store_true", help="replace FILE if it is there")
 
 
 def _load(args: argparse.Namespace) -> data.Dataset:
+    if args.dataset.endswith(".npz"):
+        return read_dataset(args.dataset)
     options = {} if args.noise is None else {"noise": args.noise}
     return data.load(args.dataset, root=args.data, **options)
 
@@ -119,14 +153,19 @@ _SPLITS = {  # their options, by what the function takes
 }
 
 
-def _split(args: argparse.Namespace, labels: np.ndarray, seed: int):
+def _split(args: argparse.Namespace, dataset: data.Dataset, seed: int) -> Scenario:
+    labels, more = dataset.y_train, dict[str, Any](set_by(args.split_set))
+    if args.split not in _SPLITS:
+        more |= {} if args.clients is None else {"clients": args.clients}
+        return scenario(dataset, args.split, seed=seed, **more)
     make, options = _SPLITS[args.split]
     options = {name: _given(args, name, value) for name, value in options.items()}
     if args.split == "dirichlet":
         options["capacity"] = not args.no_capacity
         if args.rho is not None:
             options["pool"] = partition.long_tail(labels, args.rho, seed=seed)
-    return make(labels, **options, seed=seed)
+    require(not more, f"--split-set: not with --split {args.split}")
+    return Scenario(dataset, make(labels, **options, seed=seed))
 
 
 def _given(args: argparse.Namespace, name: str, otherwise: Any) -> Any:
@@ -139,22 +178,32 @@ def _check_world(args: argparse.Namespace) -> None:
     of = {name: [s for s in _SPLITS if name in _SPLITS[s][1]]
           for name in ("clients", "alpha", "biased", "unbiased")}  # fmt: skip
     of |= {"rho": ["dirichlet"], "no_capacity": ["dirichlet"]}
+    others = [kind for kind in KINDS if kind not in _SPLITS]
     for name, splits in of.items():
-        idle = vars(args)[name] in (None, False) or args.split in splits
+        fits = splits + others * (name == "clients")
+        idle = vars(args)[name] in (None, False) or args.split in fits
         only = " or ".join(splits)
         require(idle, f"--{name.replace('_', '-')}: only with --split {only}")
     idle = args.noise is None or args.dataset == "letters"
     require(idle, "--noise: only with letters")
-    require(bool(args.out) or not args.force, "--force: only with --out")
+    written = [n for n in ("out", "save", "plot", "toml") if vars(args).get(n)]
+    others = ", --save, --plot or --toml" * (args.verb == "train")
+    require(bool(written) or not args.force, f"--force: only with --out{others}")
 
 
 def _method(args: argparse.Namespace) -> Method:
     sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
     training = Training(args.lr, args.epochs, args.batch, **sgd)
-    known = ", ".join(METHODS)
-    good = args.method in METHODS
-    require(good, f"unknown method {args.method!r}: choose from {known}")
-    base = named(args.method, training, set_by(args.set))
+    if ":" in args.method:
+        make, own = named_function(args.method, "--method"), set_by(args.set)
+        base = make(training, **own)
+        kind, text = type(base).__name__, f"--method {args.method} must give a Method"
+        require(isinstance(base, Method), f"{text}, not {kind}")
+    else:
+        known = ", ".join(METHODS)
+        good = args.method in METHODS
+        require(good, f"unknown method {args.method!r}: choose from {known}")
+        base = named(args.method, training, set_by(args.set))
     if args.weigh:
         base = replace(base, weigh=WEIGHS[args.weigh]())
     groups = {"everyone": everyone, "nobody": nobody}.get(args.groups, base.groups)
@@ -163,13 +212,15 @@ def _method(args: argparse.Namespace) -> Method:
     return replace(base, groups=groups, name=name)
 
 
-def _target(args: argparse.Namespace) -> Path | None:
-    """The file for the result, tried before any work is done."""
-    return None if args.out is None else writable(args.out, "--out", args.force)
+def _target(args: argparse.Namespace, name: str = "out") -> Path | None:
+    """The file for a result, tried before any work is done."""
+    to = vars(args)[name]
+    return None if to is None else writable(to, f"--{name}", args.force)
 
 
 def _train(args: argparse.Namespace) -> int:
-    out = _target(args)
+    if args.dataset.endswith(".toml"):
+        args = read_settings(args, args.parser)
     held(args.device, kind_of(Device), {}, "--device")
     held(args.engine, kind_of(Engine), {}, "--engine")
     held(args.precision, kind_of(Precision), {}, "--precision")
@@ -178,25 +229,73 @@ def _train(args: argparse.Namespace) -> int:
     distinct = len(set(args.seeds)) == len(args.seeds)
     require(distinct, "--seeds: distinct numbers, not one of them twice")
     _check_world(args)
+    files = {name: _target(args, name) for name in ("out", "save", "plot", "toml")}
+    if args.checkpoint is not None:
+        writable(args.checkpoint, "--checkpoint", force=True)
     method, dataset = _method(args), _load(args)
-    proxy = None if args.proxy is None else Proxy(args.proxy)
-    make = models.build(args.model, dataset.shape, len(dataset.classes))
-    plays = []
-    for seed in args.seeds:
-        who = _split(args, dataset.y_train, seed)
-        place = world(dataset, who, make, args.device, proxy=proxy)
-        plays.append(Run(place, method, args.rounds, seed, args.participants))
-    note = on_everybodys(method, None)
-    histories = run_all(plays, engine=args.engine, precision=args.precision)
-    if out:
-        with replacing(out) as file:
-            pd.concat([h.frame for h in histories]).to_csv(file, index=False)
+    runs = _runs(args, method, dataset)
+    with ExitStack() as closing:
+        runs = [replace(r, observe=_watched(args, r, closing)) for r in runs]
+        how = {"engine": args.engine, "precision": args.precision}
+        histories = run_all(runs, checkpoint=args.checkpoint, **how)
+    wrote = _write(files, histories, args)
     _report(method, histories)
-    if note:
+    if note := on_everybodys(method, runs[0].world.tests):
         print(f"note: {note}", file=sys.stderr)
-    if out:
-        print(f"wrote {plain(out)}")
+    for path in wrote:
+        print(f"wrote {plain(path)}")
     return int(any(h.diverged for h in histories))
+
+
+def _runs(args: argparse.Namespace, method: Method, dataset: data.Dataset) -> list[Run]:
+    """A run a seed, each with its own split."""
+    proxy = None if args.proxy is None else Proxy(args.proxy)
+    make = (
+        named_function(args.model, "--model")
+        if ":" in args.model
+        else models.build(args.model, dataset.shape, len(dataset.classes))
+    )
+    stop, runs = None if args.stop is None else Patience(args.stop), []
+    for seed in args.seeds:
+        made = _split(args, dataset, seed)
+        if args.own_test is not None:
+            made = own_tests(made, args.own_test, seed=seed)
+        place = world_of(made, make, args.device, proxy=proxy)
+        who = {"participants": args.participants, "stop": stop}
+        runs.append(Run(place, method, args.rounds, seed, **who))
+    return runs
+
+
+def _watched(args: argparse.Namespace, run: Run, closing: ExitStack) -> Any:
+    """The trackers that --log asks for, joined; None if it asks for none."""
+    made = []
+    for text in args.log:
+        kind, _, place = text.partition(":")
+        known = kind in TRACKERS and bool(place)
+        require(known, f"--log: KIND:PLACE with {', '.join(TRACKERS)}, not {text!r}")
+        if kind == "csv" and len(args.seeds) > 1:
+            place = each_file(Path(place), run.seed)
+        about = {"method": run.method.name, "seed": run.seed}
+        name = f"{run.method.name}-{run.seed}"
+        made.append(closing.enter_context(tracker(kind, place, name, about)))
+    return together(made) if made else None
+
+
+def _write(
+    files: dict[str, Path | None], histories: list[History], args: argparse.Namespace
+) -> list[Path]:
+    """Write what was asked for; the files."""
+    wrote = [path for name, path in files.items() if path and name != "save"]
+    if out := files["out"]:
+        with replacing(out) as file:
+            curves(histories).to_csv(file, index=False)
+    if save := files["save"]:
+        wrote += saved(histories, save)
+    if drawn := files["plot"]:
+        histories[0].plot(*histories[1:]).save(drawn)
+    if said := files["toml"]:
+        write_settings(args, said)
+    return wrote
 
 
 def _report(method: Method, histories: Sequence[History]) -> None:
@@ -225,7 +324,7 @@ def _report(method: Method, histories: Sequence[History]) -> None:
 def _show_split(args: argparse.Namespace) -> int:
     _check_world(args)
     out, dataset = _target(args), _load(args)
-    made = _split(args, dataset.y_train, args.seed)
+    made = _split(args, dataset, args.seed).train
     counts = made.counts(dataset.y_train, len(dataset.classes))
     far = discrepancy(torch.from_numpy(counts))
     table = pd.DataFrame(counts, columns=list(map(plain, dataset.classes)))

@@ -40,6 +40,18 @@ def save_model(model: History | Tree, path: str | os.PathLike) -> Path:
     return Path(path)
 
 
+def saved(histories: list[History], path: Path) -> list[Path]:
+    """Files of every model: of several, with the seed and the group in their names."""
+    files = []
+    for h in histories:
+        groups = len(next(iter(h.states.values())))
+        for g in range(groups):
+            said = f"-{h.seed}" * (len(histories) > 1) + f"-group{g}" * (groups > 1)
+            to = path.with_name(f"{path.stem}{said}{path.suffix}")
+            files.append(save_model(h if groups == 1 else h.model(g), to))
+    return files
+
+
 @checked
 def load_model(path: str | os.PathLike, make: Callable[[], nn.Module]) -> nn.Module:
     """The plain network that `make` gives, with a file's numbers, in evaluation."""

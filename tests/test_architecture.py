@@ -81,8 +81,10 @@ def imported(tree: ast.AST, modules=MODULES) -> set[str]:
 
 
 DYNAMIC = ("import_module", "__import__", "find_spec", "load", "run_module")
-# It asks what an installed package brings: verbs, and a playground.
-PLUGINS = ("fedlab_core.rounds.extensions",)
+DYNAMIC += ("resolve_name",)
+# The one asks what an installed package brings: verbs, and a playground; the other
+# finds a function that whoever types the command names, of a module of theirs.
+PLUGINS = ("fedlab_core.rounds.extensions", "fedlab_use.own")
 
 
 def dynamic(tree: ast.AST) -> list[str]:
@@ -98,7 +100,7 @@ def dynamic(tree: ast.AST) -> list[str]:
             continue  # a data set's, or JSON's
         name = node.args[0] if node.args else None
         constant = isinstance(name, ast.Constant) and isinstance(name.value, str)
-        if not constant or str(name.value).split(".")[0] in PACKAGES:  # type: ignore
+        if not constant or re.split(r"[.:]", str(name.value))[0] in PACKAGES:  # type: ignore
             said.append(ast.unparse(node))
     return said
 
@@ -140,6 +142,7 @@ def test_no_two_modules_import_each_other():
         ("fedlab_core.methods.moon", "import importlib\n"
          "importlib.import_module('fedlab_ledger')"),
         ("fedlab_ledger.run.build", "name = 'x'\n__import__(name)"),
+        ("fedlab_use.keep", "import pkgutil\npkgutil.resolve_name('fedlab_book:x')"),
     ],
 )  # fmt: skip
 def test_a_planted_import_against_the_flow_is_seen(where, text):
