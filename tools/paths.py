@@ -5,6 +5,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+SLIDES = "slides"  # of the chapters, in the site
 
 
 def stage(root: Path) -> Path:
