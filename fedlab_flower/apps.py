@@ -29,6 +29,7 @@ from fedlab_core.rounds.method import nothing
 from fedlab_core.rounds.records import History, Run, RunState
 from fedlab_core.rounds.worlds import Proxy
 from fedlab_core.tree import Tree
+from fedlab_flower import scalars
 from fedlab_flower.federation import Federation, Needed, Told, deployable, server_world
 from fedlab_flower.flower import (
     QUERIES,
@@ -184,7 +185,7 @@ def _greeting(method: Method, data: Dataset, make: Make) -> Ask:
     like = {}
     if method.weigh.scalars:
         counts = torch.ones(1, len(data.classes), dtype=torch.int64)
-        like = told(weight=getattr(method.weigh, "told")(counts))  # noqa: B009
+        like = told(weight=scalars.told(method.weigh, counts))
     same = agreement(method, data, w.model)
     return Ask(HELLO, -1, facts | same, like=like)
 

@@ -29,7 +29,7 @@ from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.rounds.validate_hooks import groups_of
 from fedlab_core.rounds.worlds import Proxy, world
 from fedlab_core.tree import Tree, stack, take
-from fedlab_flower import discriminators
+from fedlab_flower import discriminators, scalars
 from fedlab_flower.half import Half
 from fedlab_flower.memory import NEVER
 from fedlab_flower.messages import JUDGE, TRAIN, Ask, Reply, Talk, Trees, enough, told
@@ -55,7 +55,7 @@ class Told:
 
     def __call__(self, members: Any) -> Tensor:
         numbers = torch.cat([self.numbers[k] for k in members.ids.tolist()])
-        return self.weigh.by(members.sizes, numbers)
+        return scalars.weights(self.weigh, members.sizes, numbers)
 
 
 class Sizes:
@@ -81,11 +81,10 @@ class Sizes:
 def deployable(method: Method) -> Method:
     """The method, if it can run where no server sees a client's labels."""
     weigh = method.weigh
-    able = not weigh.scalars or (hasattr(weigh, "told") and hasattr(weigh, "by"))
     require(
-        able,
+        not weigh.scalars or scalars.known(weigh),
         f"{method.name} cannot be deployed: weigh={weigh.name} looks at the labels of "
-        "all clients; give it told(counts) and by(sizes, told), as Disco has",
+        "all clients; give it told(counts) and by(sizes, told) of what they tell",
     )
     return method
 
@@ -128,6 +127,8 @@ class Federation(Simulation):
             state = RunState([], [], 0, memory={"run": secrets.token_hex(8)})
             state.memory["counted"] = {}
         super().__init__(run, state)
+        if needed.clients_judge:
+            self.judge = cast(Any, self._judged)
 
     def talk(self) -> Talk[None]:
         """The questions before round one, where none was played, and all rounds."""
@@ -301,13 +302,8 @@ class Federation(Simulation):
         reports.ask = lambda *_: said
         return list(found)
 
-    def _judged(self, t: int) -> Any:
-        """How good the groups' models are, on the server's test or at the clients."""
-        if not self.needed.clients_judge:
-            return super()._judged(t)
-        return self._judged_by_clients(t)
-
-    def _judged_by_clients(self, t: int) -> Talk[Evaluated]:
+    def _judged(self, run: Run, t: int, *_: Any) -> Talk[Evaluated]:
+        """How good the groups' models, or their own, are to the clients."""
         now, everyone = self.now, list(range(len(self.world)))
 
         def sent(row: int, k: int) -> Trees:

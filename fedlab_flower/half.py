@@ -27,7 +27,7 @@ from fedlab_core.rounds.identity import digest
 from fedlab_core.rounds.reports import losses_of, reported
 from fedlab_core.rounds.worlds import world
 from fedlab_core.tree import Tree, nest, repeat, subtree, take
-from fedlab_flower import discriminators
+from fedlab_flower import discriminators, scalars
 from fedlab_flower.memory import Memory
 from fedlab_flower.messages import HELLO, JUDGE, TRAIN, Ask, Facts, Reply, Trees, told
 
@@ -88,7 +88,7 @@ def _hello(half: Half, ask: Ask) -> Reply:
     counts = half.world.counts[[half.client]]
     facts["samples"], facts["tested"] = int(counts.sum()), int(half.tested)
     if weigh.scalars:
-        return Reply(facts, told(weight=getattr(weigh, "told")(counts)))  # noqa: B009
+        return Reply(facts, told(weight=scalars.told(weigh, counts)))
     return Reply(facts)
 
 

@@ -53,13 +53,8 @@ class Disco:
         discrepancy(counts, goal, self.metric)
 
     def __call__(self, members: Members) -> Tensor:
-        return self.by(members.sizes, self.told(members.counts))
-
-    def told(self, counts: Tensor) -> Tensor:
-        return far_from(counts, self.target, self.metric)
-
-    def by(self, sizes: Tensor, d: Tensor) -> Tensor:
-        n = sizes.to(float64) / sizes.sum()
+        n = members.sizes.to(float64) / members.sizes.sum()
+        d = far_from(members.counts, self.target, self.metric)
         if self.normalise:
             d = torch.where(d.sum() > 0, d / d.sum(), d)
         return disco_weights(n, d, self.a, self.b)

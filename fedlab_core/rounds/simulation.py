@@ -18,7 +18,7 @@ from fedlab_core.engine.plan import lr_sums
 from fedlab_core.errors import require
 from fedlab_core.keys import derive_seed, undrawn
 from fedlab_core.models import initial_state
-from fedlab_core.rounds.evaluation import Evaluated, evaluate_round
+from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.history import OWN, History
 from fedlab_core.rounds.method import COMMON
@@ -47,7 +47,7 @@ class Simulation:
     def __init__(self, run: Run, state: RunState | None = None):
         self.run, self.world, self.method = run, run.world, run.method
         self.waits = "cpu" if run.keep == "host" else run.world.x.device
-        self.first = self._first(0)
+        self.first, self.judge = self._first(0), evaluate_round
         self.now = self.state = state or self._begun()
         getattr(run.observe, "memory", {}).update(self.state.memory)
 
@@ -141,7 +141,8 @@ class Simulation:
         run, now, after = self.run, self.now, self.now.models
         row, scores, personal = self._row(t, ids, trained), None, None
         if t + 1 == run.rounds or (t + 1) % run.judge_every == 0:
-            found = yield from self._judged(t)
+            kept = now.kept if self.method.personal.kept else now.own_models
+            found = yield from self.judge(run, t, after, now.group_of, kept)
             row |= found.row
             scores, personal = found.scores, found.models
             now.clients = now.clients if found.clients is None else found.clients
@@ -172,11 +173,6 @@ class Simulation:
             now.memory = dict(getattr(run.observe, "memory", {}))
         now.rows = [*now.rows, row]
         now.diverged_at = None if is_finite(after) else t + 1
-
-    def _judged(self, t: int) -> Generator[TrainRequest, Trained, Evaluated]:
-        now = self.now
-        kept = now.kept if self.method.personal.kept else now.own_models
-        return evaluate_round(self.run, t, now.models, now.group_of, kept)
 
     @property
     def _remembers(self) -> bool:

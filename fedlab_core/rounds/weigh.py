@@ -34,10 +34,7 @@ class Members:
 
 
 class Weigh(Protocol):
-    """Weights of 0 or more that sum to one; `fits(counts)`, if there, may refuse.
-
-    With `scalars`, `told(counts)` are they, and `by(sizes, told)` the weights.
-    """
+    """Weights of 0 or more that sum to one; `fits(counts)`, if there, may refuse."""
 
     @property
     def name(self) -> str: ...
