@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedlab_core import __main__, fedavg
+from fedlab_core import fedavg
 from fedlab_core.rounds.history import History
 from fedlab_use import command
 from tests.data_cases import store
