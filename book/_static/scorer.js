@@ -1,9 +1,33 @@
 // The search's order and its excerpts, loaded by the page of the search alone.
 
-// Who names a table or a verdict wants the ledger's pages; everybody else the chapters.
+// The page that a word asks for where its title does not have the word.
+const PAGES = {
+  feddisco: "is_size_the_right_weight",
+  fedlaw: "shrinking_the_average",
+  rfedavg: "pulling_features_together",
+  fedimpro: "features_from_a_shared_distribution",
+  fedcollab: "who_should_train_together",
+  "gpu|cuda|ray": "beyond_one_machine",
+  "seeds?": "glossary",
+  "data ?sets?|custom data ?sets?|pandas": "your_own_data",
+  "tensorboard|mlflow|wandb|trackio|callbacks?|loggers?": "keep_and_continue",
+  "checkpoints?|resume|save( model)?|load model|early stop(ping)?": "keep_and_continue",
+  "data ?loaders?|hugging ?face|windows|onnx": "what_is_not_here",
+  "secure aggregation|async|compression|docker|deploy(ment)?": "what_is_not_here",
+};
+
+// Who names a page wants that page, by its whole title before a part of it. Who names a
+// table or a verdict wants the ledger's pages; everybody else the chapters.
 var Scorer = {
-  score: ([page, , , , score]) => {
-    const asked = new URLSearchParams(location.search).get("q") ?? "";
+  score: ([page, title, anchor, , score]) => {
+    const asked = (new URLSearchParams(location.search).get("q") ?? "").trim().toLowerCase();
+    const named = title.toLowerCase();
+    const words = asked.split(/\s+/).filter(Boolean);
+    const means = ([some, name]) =>
+      new RegExp(`^(${some})$`).test(asked) && new RegExp(`(^|/)(\\d\\d_)?${name}$`).test(page);
+    if (!anchor && Object.entries(PAGES).some(means)) return score + 300;
+    if (!anchor && named === asked) return score + 200;
+    if (!anchor && words.length > 0 && words.every((word) => named.includes(word))) score += 60;
     const numbers = /\b(tables?|figures?|claims?|ledger|verdicts?|cells?)\b/i.test(asked);
     const first = numbers ? /(^|\/)ledger/ : /(^|\/)\d\d_/;
     return first.test(page) ? score + 20 : score;

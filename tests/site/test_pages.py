@@ -58,6 +58,29 @@ def test_search_for_a_table_finds_the_ledger(context, address, words, page) -> N
     assert any(page in where for where in leads), leads
 
 
+@pytest.mark.parametrize(
+    "words, page",
+    [
+        ("your own data", "your_own_data"),
+        ("glossary", "glossary"),
+        ("feddisco", "is_size_the_right_weight"),
+        ("GPU", "beyond_one_machine"),
+        ("seed", "glossary"),
+        ("what is not here", "what_is_not_here"),
+        ("TensorBoard", "keep_and_continue"),
+        ("callback", "keep_and_continue"),
+        ("save model", "keep_and_continue"),
+        ("DataLoader", "what_is_not_here"),
+        ("Hugging Face", "what_is_not_here"),
+        ("HuggingFace", "what_is_not_here"),
+        ("Windows", "what_is_not_here"),
+    ],
+)
+def test_a_page_that_is_asked_for_is_found_first(context, address, words, page) -> None:
+    (first, _), *_ = found(context, address, words)
+    assert re.search(rf"/(\d\d_)?{page}\.html", first), first
+
+
 def test_what_the_search_shows_can_be_read(context, address: str) -> None:
     results = found(context, address, "FedDisco")
     assert len(results) > 5
