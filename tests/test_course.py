@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tests.thin_cases import THIN
-from tools import course, paths
+from tools import course, depends, paths
 from tools.exercises import ExerciseError
 
 CHAPTERS = course.chapters(paths.ROOT)
@@ -69,6 +69,20 @@ def test_both_copies_have_the_same_cells_and_points(path):
     minutes = sum(about["points"] for about in ours if about["grade"])
     assert f"has points, {minutes} in all" in student.cells[0].source.replace("\n", " ")
     assert [c.id for c in student.cells] == [c.id for c in key.cells]
+
+
+@every_chapter
+def test_the_lines_that_a_chapter_shows_go_with_it(path):
+    """The wheel has none, and the ledger is looked for in a copy's own folder."""
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    modules = depends.imported(code, paths.ROOT) or set[Path]()
+    own = [p.read_text() for p in modules if "chapters" in p.parts]
+    asks = any("fedlab_ledger.report.book import" in text for text in own)
+    lines = course.stored(notebook, paths.ROOT)
+    assert asks <= bool(lines)
+    papers = {line.name.split("-")[0] for line in lines}
+    assert path.stem[:2] != "04" or papers == {"fedcollab"}
 
 
 def needed(cells: Iterable[NotebookNode], asked: NotebookNode) -> list[NotebookNode]:
@@ -168,6 +182,8 @@ def test_the_command_writes_what_nbgrader_reads_and_what_is_printed(
     for place in ("source/*/*.ipynb", "release/*/*.ipynb", "lab/*.html"):
         written = sorted(tmp_path.glob(place))
         assert [path.stem for path in written] == [path.stem for path in ready]
+    lines = tmp_path.glob("release/04_*/results/ledger/fedcollab-*.jsonl")
+    assert len(list(lines)) > 3
     assert "course_id" in (tmp_path / "nbgrader_config.py").read_text()
 
 

@@ -32,6 +32,8 @@ Hidden.
 **Exercise 9.2** (pencil, 20 minutes). Why {eq}`pull`? See {doc}`02_is_size`,
 {doc}`this <who_holds_what>`, {doc}`who_holds_what`.
 
+**A task without minutes.** Play on.
+
 ## Summary
 
 - No exercise."""
@@ -58,7 +60,8 @@ def test_a_lesson_has_what_its_notebook_says():
     assert (turned.turns, turned.written, turned.minutes) == (True, False, 10)
     assert (turned.text, turned.goal) == (". Turn `it`.", "Reach it")
     assert (thought.turns, thought.written, thought.goal) == (False, True, "")
-    assert "Hidden" not in str(found) and "No exercise" not in str(found)
+    assert "Hidden" not in str(found) and "Play on" not in str(found)
+    assert "No exercise" not in str(found)
 
 
 @pytest.mark.parametrize(

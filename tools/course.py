@@ -6,12 +6,14 @@ They lie in `_build/course` as nbgrader wants them: `source/` is the key, `relea
 what students get, `nbgrader_config.py` says how a blank looks. Both are made from the
 book's notebooks, and an exercise's points are the minutes that it takes. Code is tested
 by the book's own check, and behind it by a hidden one, which a blank does not pass; for
-the page and for the pencil there is a cell to write in, graded by hand. `lab/` has a
-printed page for an hour at each chapter (`tools/lab.py`).
+the page and for the pencil there is a cell to write in, graded by hand. What a chapter
+shows of the ledger lies beside its copy, which needs nothing else but the wheel. `lab/`
+has a printed page for an hour at each chapter (`tools/lab.py`).
 """
 
 import argparse
 import re
+import shutil
 import sys
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +24,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from tools import lab, paths
+from tools import depends, lab, paths
 from tools.exercises import BEGIN, END, ExerciseError, blank, pairs
 from tools.lesson import EXERCISE, LessonError
 
@@ -176,6 +178,21 @@ def _cleaned(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def stored(notebook: NotebookNode, root: Path) -> list[Path]:
+    """The ledger's lines that a chapter shows: those of the papers that it asks for.
+
+    They are no part of the wheel, so that a copy needs them beside it.
+    """
+    code = [c.source for c in notebook.cells if c.cell_type == "code"]
+    modules = depends.imported(code, root) or set[Path]()
+    own = [path for path in modules if "chapters" in path.parts]
+    said = "\n".join([*code, *(path.read_text() for path in own)])
+    every = sorted((root / "results" / "ledger").glob("*.jsonl"))
+    asked = {p.name.split("-")[0] for p in every}
+    asked = {name for name in asked if re.search(rf'"{name}["/]', said)}
+    return [path for path in every if path.name.split("-")[0] in asked]
+
+
 def write(root: Path, to: Path) -> list[str]:
     """Write both copies of every chapter, and its lab sheet; a line about each."""
     to.mkdir(parents=True, exist_ok=True)
@@ -191,6 +208,10 @@ def write(root: Path, to: Path) -> list[str]:
             place = to / kind / path.stem / path.name
             place.parent.mkdir(parents=True, exist_ok=True)
             nbformat.write(copy, place)
+            for line in stored(notebook, root):
+                beside = place.parent / "results" / "ledger" / line.name
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(line, beside)
         graded = [
             c.metadata.nbgrader
             for c in made["source"].cells

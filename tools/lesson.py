@@ -141,7 +141,7 @@ def _exercises(prose: list[str], goals: list[str]) -> Iterator[Exercise]:
         goal = goals[0] if goals and kind.startswith(_KNOB) else ""
         goal = re.sub(r"^Exercise \d\.\d: (\w)", lambda m: m[1].upper(), goal)
         minutes = int(match["minutes"])
-        said = " ".join(said.split())
+        said = " ".join(said.split("\n\n")[0].split())  # not what stands below it
         yield Exercise(match["name"], kind, minutes, said, goal)
 
 
