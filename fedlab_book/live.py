@@ -6,7 +6,7 @@ core. In a notebook with a kernel the piece brings everything along (see `whole`
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -91,10 +91,21 @@ def _named(address: str) -> can.State:
     return {n: state[n] for n, _ in parse_qsl(address)}
 
 
+def _several(
+    state: str, names: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, can.State]]:
+    """The choices that each name of each row stands for, if they go with the state."""
+    rows = {row: {n: _named(at) for n, at in of.items()} for row, of in names.items()}
+    for one in (one for of in rows.values() for one in of.values()):
+        can.sound(can.parsed(state) | one)
+    return rows
+
+
 def live(
     state: str,
     alt: str,
     *,
+    names: Mapping[str, Mapping[str, str]] | None = None,
     rows: Sequence[str] = (),
     sliders: Sequence[str] = (),
     pictures: Sequence[str] = ("plane", "curve"),
@@ -111,6 +122,8 @@ def live(
     Args:
         state: as the playground's address has it.
         alt: what the picture shows that stands there first, after `rounds` rounds.
+        names: rows of names for several choices at once, as in an address; what only
+            other names of its row set is as usual.
         rows: the choices on view, of `state.CHOICES`.
         sliders: the numbers on view, of `SLIDERS`.
         pictures: of `PICTURES`.
@@ -137,6 +150,7 @@ def live(
         require(not strange, f"{name}={strange}: choose from {', '.join(known)}")
     options: dict[str, Any] = {"state": chosen, "rows": [*rows], "sliders": [*sliders]}
     options |= {"pictures": [*pictures], "until": until}
+    options |= {"names": _several(state, names)} if names else {}
     options |= {"pooled": True} if pooled else {}
     options |= {"measure": measure} if measure != "accuracy" else {}
     options |= {"goal": goal.options} if goal else {}

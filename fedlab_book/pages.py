@@ -62,3 +62,8 @@ def table(
     head = f"<caption>{escape(caption)}</caption>\n  <thead>"
     whole = _html.scroll(Markup(shown.replace("<thead>", head, 1)), ran)
     return HTML(str(_html.aside(fold, whole) if fold else whole))
+
+
+def abreast(*figures: HTML) -> HTML:
+    """Pictures side by side where there is room for them, else one below the other."""
+    return HTML(str(_html.abreast([Markup(figure.data) for figure in figures])))

@@ -11,6 +11,7 @@ THIN = [
     "05_shrinking_the_average",
     "06_pulling_features_together",
     "07_features_from_a_shared_distribution",
+    "08_everyone_on_one_field",
 ]
 
 RECIPE = (Path(__file__).parents[1] / "CHAPTERS.md").read_text()

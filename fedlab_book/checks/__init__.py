@@ -32,8 +32,6 @@ _SPECS: dict[str, Callable[[Answer], str]] = {
     "6.2": rfedavg.pull_and_rest,
     "6.3": rfedavg.whisper,
     "7.3": fedimpro.together,
-    "8.1": field.paired,
-    "8.2": field.beyond_the_sum,
     "8.3": field.winners_curse,
 }
 

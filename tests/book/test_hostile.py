@@ -18,7 +18,6 @@ from markupsafe import Markup
 
 import fedlab_book.ledger as pages_of_the_ledger
 from fedlab_book import figures
-from fedlab_book.bars import Bar, bars
 from fedlab_book.findings import Row, finding
 from fedlab_book.html import macros
 from fedlab_book.ledger import companion, drawings
@@ -161,7 +160,6 @@ def headline_row(text: str) -> str:
 DRAWN: dict[str, Callable[[str], object]] = {
     "finding": lambda t: finding(t, rows(t), holds=True, unit=t, note=t).data,
     "predict": lambda t: predict(t, {t: t, "b": t}, "b").data,
-    "bars": lambda t: bars([Bar(t, t, 40.0, 50.0), Bar(t, t[:50])], t),
     "picture": drawn,
     "framed": lambda t: figures.framed(Markup("<svg></svg>"), t, t),
     "table": lambda t: table(pd.DataFrame({"a": [t]}), t, ran=t, fold=t).data,

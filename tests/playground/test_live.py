@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from fedlab_book import live as piece
@@ -82,11 +83,23 @@ def test_a_piece_can_be_about_own_letters(on_a_page):
         ("", {"beside": "rule=adam"}, "rule='adam'"),
         ("", {"beside": "weigh=equal", "pictures": ["letters"]}, "of one only"),
         ("", {"measure": "left"}, "measure='left': choose from .*own"),
+        ("", {"names": {"Deal": {"odd": "alpha=7"}}}, "alpha='7'"),
+        ("groups=nobody", {"names": {"By": {"it": "weigh=disco"}}}, "client alone"),
     ],
 )
 def test_what_is_not_there_is_said(state, how, says):
     with pytest.raises(InputError, match=says):
         live(state, ALT, **how)
+
+
+def test_names_for_several_choices_are_told_to_the_page(on_a_page, monkeypatch):
+    monkeypatch.setattr(piece, "played", lambda *_: Figure())
+    names = {"Deal": {"usual": "", "few": "alpha=0.1&present=0.5"}}
+    text = shown("", ALT, names=names)._repr_html_()
+    said = re.search(r'data-playground="([^"]*)"', text)
+    assert said
+    told = json.loads(html.unescape(said[1]))["names"]
+    assert told == {"Deal": {"usual": {}, "few": {"alpha": 0.1, "present": 0.5}}}
 
 
 GOAL = Goal(

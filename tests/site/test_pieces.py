@@ -30,6 +30,7 @@ PIECES = {
     BELOW: (["steps"], ["weigh"], 1),
     # Letters alone: there is no curve whose measure could be chosen.
     "notebooks/07_features_from_a_shared_distribution.html": (["present"], [], 1),
+    "notebooks/08_everyone_on_one_field.html": (["lr"], ["Method", "Deal"], 2),
 }
 _PIECE = "document.querySelector('[data-playground]').playground"
 _ROWS = f"{_PIECE}.run.rows"
@@ -133,6 +134,28 @@ def test_a_goal_is_reached_by_its_solution_and_not_before(
     done = page.evaluate(_REACH, [which, goal.solution, than, rounds])
     assert done.startswith("Done. ") and "Reached: " in done
     page.close()
+
+
+def test_a_name_stands_for_several_choices(context: BrowserContext, address):
+    """What only another name of the row had chosen is as usual again."""
+    place = f"{address}/notebooks/08_everyone_on_one_field.html?reveal"
+    with opened(context, place) as visit:
+        root = visit.page.locator("[data-playground]").first
+        root.get_by_role("button", name="Play", exact=True).wait_for(timeout=120_000)
+
+        def state_after(*names: str) -> dict[str, object]:
+            for name in names:
+                root.get_by_text(name, exact=True).click()
+            chosen = root.locator("fieldset input:checked")
+            assert chosen.evaluate_all("all => all.map(e => e.value)") == [*names]
+            return visit.page.evaluate(f"{_PIECE}.state")
+
+        dyn = state_after("FedDyn", "uneven, five of ten")
+        assert (dyn["rule"], dyn["weigh"], dyn["present"]) == ("feddyn", "equal", 0.5)
+        disco = state_after("FedDisco", "two big ones")
+        assert (disco["rule"], disco["weigh"]) == ("fedavg", "disco")
+        assert (disco["split"], disco["present"]) == ("big", 1)
+        assert visit.problems == []
 
 
 def test_three_chapters_have_a_goal():

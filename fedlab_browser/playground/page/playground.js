@@ -40,7 +40,7 @@ let count = 0;
 
 // `options`, of what is embedded elsewhere: `state`, an address; `rows`, `sliders` and
 // `pictures`, which of them are shown (`full`: with every button); `measure`, of the
-// curve; `until`, where Play pauses; `pooled`: with all letters in one place beside it;
+// curve; `until`, where Play pauses; `names`, rows of names for several choices at once; `pooled`: with all letters in one place beside it;
 // `beside`: {name: value}, in which a second federation is other; `seeds`: with five;
 // `goal`: {says, above or below, measure, keep, than, from, by}. Without them, everything is
 // shown, and the page's own address keeps what is chosen.
@@ -339,9 +339,9 @@ class Playground {
     if (this.measured) this.measured.value = this.measure;
   }
 
-  choose(name, value) {
+  choose(name, value, also = {}) {
     const { rule } = this.state, was = this.second?.state, differs = ([n, v]) => v !== this.state[n] && !FOR_BOTH.has(n);
-    this.state[name] = value;
+    Object.assign(this.state, also, { [name]: value });
     this.mend(name);
     if (this.compares && this.both) delete this.other[name];
     else if (this.compares && was) this.other = Object.fromEntries(entries(was).filter(differs)); // it is left as it was
@@ -384,9 +384,9 @@ class Playground {
   five() {
     const many = this.task.numbers.seed.stops.length, { pair } = this;
     if (!pair.every(({ band }) => band?.length === many)) return "";
-    const ends = pair.map(({ band }) => band.map((rows) => rows.at(-1).accuracy)), [mine, others] = ends;
+    const own = this.measure === "own", ends = pair.map(({ band }) => band.map((rows) => rows.at(-1)[own ? "own" : "accuracy"])), [mine, others] = ends;
     const [from, to] = [Math.min(...mine), Math.max(...mine)].map(percent), at = `Five seeds, round ${[...new Set(pair.map(({ banded }) => banded))].join(" and ")}:`;
-    if (!others) return `${at} mean accuracy ${percent(average(mine))}, from ${from} to ${to}.`;
+    if (!others) return `${at} mean accuracy${own ? " on own letters" : ""} ${percent(average(mine))}, from ${from} to ${to}.`;
     const by = mine.map((v, i) => v - others[i]), half = within(by), told = pair.map(({ short }, i) => `${short} ${percent(average(ends[i]))}`);
     const unsure = half >= Math.abs(average(by)) ? ": five seeds cannot tell" : "";
     return `${at} ${told.join(", ")}: ${points(average(by))}, ± ${(100 * half).toFixed(1)} (95 %, paired by seed)${unsure}.`;
@@ -435,13 +435,14 @@ class Playground {
       else rest.push(made);
     }
     const fields = entries(ROWS).filter(([name]) => shows(options.rows, name)).map(([name, label]) => [name, this.field(name, label), ...(knobs.get(name) ?? [])]);
+    const several = entries(options.names ?? {}).map(([label, sets]) => this.names(label, sets));
     const near = (made) => NEAR.includes(made.dataset.of), front = ([name]) => !this.full || FRONT.includes(name);
     const rows = (which) => fields.filter(which).flatMap(([, ...made]) => made);
     const first = rows(front), [deal, ...others] = [rest.filter(near), rest.filter((made) => !near(made))];
     this.goals = make("p", { class: "pg-goal", hidden: !this.goal });
     this.controls = make("div", { class: "pg-controls" });
     if (this.alone) this.controls.append(this.story = make("p", { class: "pg-story", hidden: true }));
-    this.controls.append(...first, ...deal, ...(this.full ? [] : others.flat()));
+    this.controls.append(...several, ...first, ...deal, ...(this.full ? [] : others.flat()));
     if (this.full) {
       this.controls.append(make("div", { class: "pg-more" }, ...more), this.goals);
       this.controls.append(make("details", {}, make("summary", {}, "More to choose"), ...rows((row) => !front(row)), ...others.flat()));
@@ -472,6 +473,17 @@ class Playground {
     const inside = entries(this.task.choices[name]).map(([value, says]) => make("label", {},
       make("input", { type: "radio", name: `${this.id}-${name}`, value, onchange: () => this.choose(name, value) }), says));
     return make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside), make("small"));
+  }
+
+  // A row of names, each for several choices; what only others of the row set is as usual.
+  names(label, sets) {
+    const usual = this.usual(), all = Object.assign({}, ...Object.values(sets));
+    const whole = (set) => Object.fromEntries(Object.keys(all).map((n) => [n, set[n] ?? usual[n]]));
+    const inputs = entries(sets).map(([says, set]) => [says, whole(set), make("input", { type: "radio", name: `${this.id}-${label}`, value: says })]);
+    for (const [, set, input] of inputs) input.addEventListener("change", () => this.choose(...entries(set)[0], set));
+    const made = make("fieldset", { "data-of": label }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inputs.map(([says, , input]) => make("label", {}, input, says))));
+    made.shows = () => inputs.forEach(([, set, input]) => { input.checked = entries(set).every(([n, v]) => this.state[n] === v); });
+    return made;
   }
 
   slider(name, { stops, falls, name: label }) {
@@ -529,7 +541,7 @@ class Playground {
     for (const row of this.controls.querySelectorAll("[data-of]")) {
       const name = row.dataset.of, beside = new Set();
       if (row.shows) {
-        row.hidden = !this.matters(name);
+        row.hidden = name in task.numbers && !this.matters(name);
         row.shows();
         continue;
       }

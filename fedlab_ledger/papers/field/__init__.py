@@ -14,15 +14,7 @@ split, first model and the order of mini-batches.
 
 from fedlab_ledger.papers.field import composer, tuning, twice, worlds
 from fedlab_ledger.papers.field.arms import ARMS, CHOSEN, TRIED, TUNED, constant
-from fedlab_ledger.papers.field.composer import (
-    CHOICES,
-    COMPOSED,
-    RULES,
-    combinations,
-    composed,
-    refused,
-    row,
-)
+from fedlab_ledger.papers.field.composer import COMPOSED, combinations, possible, row
 from fedlab_ledger.papers.field.twice import JUDGED, at_chance
 from fedlab_ledger.papers.field.worlds import FIELDS
 
@@ -30,20 +22,17 @@ TABLES = (*twice.TABLES, tuning.TABLE, composer.TABLE)
 
 __all__ = [
     "ARMS",
-    "CHOICES",
     "CHOSEN",
     "COMPOSED",
     "FIELDS",
     "JUDGED",
-    "RULES",
     "TABLES",
     "TRIED",
     "TUNED",
     "at_chance",
     "combinations",
-    "composed",
     "constant",
-    "refused",
+    "possible",
     "row",
     "tuning",
     "worlds",

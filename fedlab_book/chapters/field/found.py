@@ -1,0 +1,240 @@
+"""Findings of chapter 8: gains over FedAvg on four deals, by two judges.
+
+    at = spots(runs, methods, ALL)
+    panel = picture(at, ROWS, DEALS, title="All letters")
+
+A spot is a method on a deal: its gains seed by seed, how many clinics it counts, and
+whether it is dead, at chance in most of its seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+from fedlab_book.bench import Comparison, side
+from fedlab_book.chapters.field.deals import ALIKE, BIG, DEALS, UNEVEN, WORLDS
+from fedlab_book.figures import INK, on
+from fedlab_book.findings import Row
+from fedlab_book.panels import Panel
+
+ALL, OWN = JUDGES = ("all letters", "own letters")
+BASE, TUNED, EQUAL = "FedAvg", "rate chosen", "equal weights"
+RATES = (BASE, "half the rate", "twice the rate")
+FREE = (TUNED, EQUAL, "SCAFFOLD", "FedDyn")  # controls that need no labels
+LABELLED = ("Server-FT", "FedLAW")
+CONTROLS = (*FREE, "Server-FT", "fine-tune", "alone", "Ditto")
+ONE = ("FedDisco", "FedLAW", "rFedAvg+", "FedImpro")  # papers that make one model
+ROWS = (*CONTROLS, *ONE, "FedCollab")
+OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
+MOST = 12.0  # points; beyond, the colour stays the same
+CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
+SAID = ("gains", "loses", "cannot tell")
+LOUD = {  # guesses of who reads most where two are too loud, and what is told to each
+    "FedDisco": "It quietens the two big ones. So do equal weights, about as well.",
+    EQUAL: "They quieten the two big ones, and cost nothing. But drift is left.",
+    "FedImpro": "It changes what clinics train on, and not who is heard.",
+    "FedDyn": "It counts all alike, and corrects drift, too. It is none of the five, "
+    "but a control.",
+}
+NEW = {  # guesses of what the best of sixty does on new seeds
+    "As far ahead": "It was chosen among sixty for having been lucky, too. Luck does "
+    "not come back.",
+    "Ahead, but by less": "It is good, and it was lucky. New seeds keep the first and "
+    "not the second.",
+    "Not ahead at all": "So it would be if all sixty were equally good.",
+}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A method's gains over FedAvg on a deal, in points, one a seed."""
+
+    gains: np.ndarray
+    count: str = ""  # how many clinics count, if not all
+    dead: int = 0  # seeds at chance
+
+    @property
+    def told(self) -> str:
+        if 2 * self.dead > len(self.gains):
+            return "dead"
+        return f"{self.gains.mean():+z.1f}"
+
+
+Spots = Mapping[tuple[str, str], Spot]  # by method and deal
+
+
+def scores(found: Comparison, arm: str, deal: str, judge: str) -> np.ndarray:
+    """Letters read by a judge, in percent, seed by seed."""
+    if judge == OWN:
+        return 100 * found.ends(arm, deal, "own")
+    return found.scores(arm, deal)
+
+
+def crossed(rates: np.ndarray) -> np.ndarray:
+    """Each seed by the rate that the other half of the seeds chose: (rates, seeds)."""
+    half = rates.shape[1] // 2
+    best = [rates[:, part].mean(1).argmax() for part in (np.s_[half:], np.s_[:half])]
+    return np.concatenate([rates[best[0], :half], rates[best[1], half:]])
+
+
+def spots(found: Comparison, arms: Sequence[str], judge: str) -> Spots:
+    """Of each method on each deal, but of clinics' own models for all letters."""
+    made = dict[tuple[str, str], Spot]()
+    for deal in DEALS:
+        rates = np.stack([scores(found, a, deal, judge) for a in RATES])
+        base = rates[0]
+        made[TUNED, deal] = Spot(crossed(rates) - base)
+        for arm in arms:
+            if arm in RATES or (judge == ALL and arm in OWNED):
+                continue
+            count, of = (found.ends(arm, deal, n).mean() for n in ("count", "of"))
+            few = f"{count:.0f} of {of:.0f}" if count < of - 0.5 else ""
+            own = scores(found, arm, deal, OWN)
+            dead = int((own < CHANCE + NEAR).sum())
+            made[arm, deal] = Spot(scores(found, arm, deal, judge) - base, few, dead)
+    return made
+
+
+def picture(
+    at: Spots, rows: Sequence[str], columns: Sequence[str], title: str
+) -> Panel:
+    """A map of methods by deals, controls above a line."""
+    paint, small = colormaps["RdBu"], dict[str, Any](fontsize=9)
+
+    def draw(ax: Axes) -> None:
+        for (arm, deal), spot in at.items():
+            i, j = rows.index(arm), columns.index(deal)
+            depth = np.clip((spot.gains.mean() + MOST) / (2 * MOST), 0, 1)
+            colour = to_hex("white" if spot.told == "dead" else paint(float(depth)))
+            ax.fill([j, j + 1, j + 1, j], [i, i, i + 1, i + 1], color=colour)
+            style: dict[str, Any] = {"ha": "center", "color": on(colour), **small}
+            bold = "bold" if side(spot.gains) else "normal"
+            high = 0.36 if spot.count else 0.5
+            ax.text(j + 0.5, i + high, spot.told, va="center", fontweight=bold, **style)
+            if spot.count:
+                ax.text(j + 0.5, i + 0.76, spot.count, va="center", **style)
+        ax.axhline(sum(r in CONTROLS for r in rows), color=INK, linewidth=2)
+        ax.set(xlim=(0, len(columns)), ylim=(len(rows), 0), title=title)
+        names = [c.replace(" ", "\n") for c in columns]
+        turned = dict[str, Any](rotation=35, ha="right")
+        turned = turned if len(columns) > len(DEALS) else {}
+        ax.set_xticks(np.arange(len(columns)) + 0.5, names, **turned, **small)
+        ax.set_yticks(np.arange(len(rows)) + 0.5, rows, **small)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+
+    each = "; ".join(
+        f"{arm}: " + ", ".join(_words(deal, at[arm, deal]) for deal in columns)
+        for arm in rows
+        if (arm, columns[0]) in at
+    )
+    said = f"A table of {len(rows)} methods by {len(columns)}: points over FedAvg on "
+    return Panel(draw, f"{said}{title.lower()}. {each}.", high=80 + 29 * len(rows))
+
+
+def _words(deal: str, spot: Spot) -> str:
+    count = f", {spot.count} count" if spot.count else ""
+    return f"{deal} {spot.told}{count}"
+
+
+def right(at: Spots) -> str:
+    """Which of the guesses gains most on two big ones."""
+    return max(LOUD, key=lambda arm: at[arm, BIG].gains.mean())
+
+
+def more(
+    runs: Comparison, arm: str, over: str, deal: str, judge: str = ALL
+) -> np.ndarray:
+    """Points that one method is ahead of another, seed by seed."""
+    return scores(runs, arm, deal, judge) - scores(runs, over, deal, judge)
+
+
+def all_letters(runs: Comparison) -> dict[str, Any]:
+    """Arguments of `stated`: who gains on all letters, and beside whom."""
+    rows = [
+        (EQUAL, BASE, BIG, 1),
+        (EQUAL, BASE, WORLDS, 1),
+        ("FedDyn", BASE, BIG, 1),
+        ("FedDyn", BASE, WORLDS, 1),
+        ("FedDisco", EQUAL, BIG, None),
+        ("rFedAvg+", EQUAL, BIG, None),
+        ("FedImpro", BASE, UNEVEN, None),
+        ("FedLAW", BASE, ALIKE, None),
+        ("FedLAW", BASE, WORLDS, -1),
+        ("Server-FT", BASE, WORLDS, 1),
+    ]
+    return _stated(runs, rows, ALL)
+
+
+def own_letters(runs: Comparison) -> dict[str, Any]:
+    """The same by own letters: alone, tuned, and in coalitions."""
+    rows = [
+        ("alone", BASE, ALIKE, -1),
+        ("alone", BASE, UNEVEN, 1),
+        ("alone", BASE, WORLDS, 1),
+        ("fine-tune", BASE, UNEVEN, 1),
+        ("fine-tune", BASE, WORLDS, 1),
+        ("fine-tune", "alone", ALIKE, 1),
+        ("Ditto", "alone", WORLDS, None),
+        ("FedCollab", "alone", WORLDS, None),
+        ("FedCollab", "fine-tune", WORLDS, None),
+    ]
+    return _stated(runs, rows, OWN)
+
+
+def _stated(
+    runs: Comparison, rows: Sequence[tuple[str, str, str, int | None]], judge: str
+) -> dict[str, Any]:
+    """A row for each method, rival, deal and side."""
+    facts, sides = dict[str, Row](), list[int | None]()
+    for arm, over, deal, claimed in rows:
+        name = f"{deal}: {arm}" + f", over {over}" * (over != BASE)
+        facts[name] = Row(name, more(runs, arm, over, deal, judge), words=SAID)
+        sides.append(claimed)
+    return {"facts": facts, "sides": sides, "note": "Over FedAvg, where no other."}
+
+
+def fell(told: Sequence[float]) -> str:
+    """Answer to what becomes of the best on new seeds: its gain there and before."""
+    as_much, less, nothing = NEW
+    seen, mean, half = told
+    if mean - half <= 0:
+        return nothing
+    return less if mean < seen else as_much
+
+
+def curse(
+    scores: Mapping[str, Mapping[int, float]],
+    best: str,
+    base: str,
+    old: Sequence[int],
+    new: Sequence[int],
+) -> dict[str, Any]:
+    """Arguments of `finding`: the best of many, by old seeds and by new ones."""
+    names = ("on the three seeds that chose it", "on new seeds")
+    gains = [
+        np.array([scores[best][s] - scores[base][s] for s in some])
+        for some in (old, new)
+    ]
+    rows = [Row(n, v, words=SAID) for n, v in zip(names, gains, strict=True)]
+    holds = side(gains[1]) == 1 and gains[1].mean() < gains[0].mean()
+    return {"rows": rows, "holds": holds, "note": "Over FedAvg, points."}
+
+
+def bound(stored: Mapping[str, Mapping[int, float]], base: str) -> str:
+    """How much too good the best of so many can look on average, by the bound."""
+    gains = [
+        [of[s] - stored[base][s] for s in of] for a, of in stored.items() if a != base
+    ]
+    sigma = float(np.mean([np.std(g, ddof=1) for g in gains]) / len(gains[0]) ** 0.5)
+    m = len(stored)
+    return (
+        f"A gain over three seeds has a standard deviation of {sigma:.1f} points, on "
+        f"average over all {m}. If all {m} were equally good, the best would look at "
+        f"most {sigma * np.sqrt(2 * np.log(m)):.1f} points too good, on average."
+    )
