@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,18 @@ from tests.main_cases import FAST, call, fast
 def test_a_diverged_run_says_so(here, capsys):
     code, out, _ = call(fast("--lr 1e6 --rounds 9"), capsys)
     assert code == 1 and "seed 0: nan / nan / nan  diverged at round " in out
+
+
+def test_one_seed_that_diverged_is_enough_for_the_exit_code(here, capsys, monkeypatch):
+    play = __main__.run_all
+
+    def second_lost(*runs, **how):
+        sound, lost = play(*runs, **how)
+        return [sound, replace(lost, diverged_at=1)]
+
+    monkeypatch.setattr(__main__, "run_all", second_lost)
+    code, out, _ = call(fast("--seeds 0 1"), capsys)
+    assert code == 1 and "1 seeds of 2; the others diverged" in out
 
 
 def test_a_mean_says_how_many_diverged(here, capsys):
