@@ -8,7 +8,8 @@ PARAMETERS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-TESTED := $(wildcard fedlab_core fedlab_flower fedlab_ledger fedlab_browser fedlab_book tools tests benchmarks \
+TESTED := $(wildcard fedlab_core fedlab_use fedlab_flower fedlab_ledger fedlab_browser \
+	fedlab_book tools tests benchmarks \
 	notebooks)
 
 # Compiled modules are kept, or every process compiles all packages and tests anew.
@@ -82,7 +83,7 @@ lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks \
 		$(if $(filter 0,$(shell id -u)),--allow-root)
 
-course: $(READY) ## write students' copies of the chapters, and keys, into _build/course
+course: $(READY) ## write copies for students, keys and lab sheets into _build/course
 	@$(BIN)/python -m tools.course
 
 wheel: $(READY) ## build the packages into _build/dist

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import CLASSES, INK, PALETTE, canvas, on, styled
+from fedlab_book.figures import INK, LETTERS, PALETTE, canvas, on, styled
 from fedlab_core.metrics import mean_interval
 from fedlab_core.partition.scenarios import Scenario
 
@@ -42,26 +42,25 @@ def class_bars(
     classes: Sequence[str],
     row: float,
     beside: np.ndarray | int = 0,
-    first: int = 0,
 ) -> None:
     """Draw the bars of `holdings` in rows of so many pixels, with room for more beside.
 
-    `first` is the number of the first client.
+    Clients count from one, as on the playground.
     """
     clients, longest = len(counts), (counts.sum(1) + beside).max()
     left = np.zeros(clients)
     for c, name in enumerate(classes):
-        ax.add_collection(_bars(left, counts[:, c], color=CLASSES[c % 10]))
+        ax.add_collection(_bars(left, counts[:, c], color=LETTERS[c % 10]))
         for k in np.flatnonzero(counts[:, c] > longest / 20):
             if row >= 20:  # else there is no room for letters
                 at = left[k] + counts[k, c] / 2
-                ink = on(CLASSES[c % 10])
+                ink = on(LETTERS[c % 10])
                 style: dict[str, Any] = {"va": "center_baseline", "color": ink}
                 ax.text(at, int(k), name, ha="center", fontweight="bold", **style)
         left += counts[:, c]
     step = max(1, -(-clients // 20))
     at = range(0, clients, step)
-    ax.set_yticks(at, [str(k + first) for k in at])
+    ax.set_yticks(at, [str(k + 1) for k in at])
     ax.set(ylabel="client", xlim=(0, 1.05 * longest), ylim=(clients - 0.5, -0.5))
 
 

@@ -58,6 +58,19 @@ PALETTE = {
     "rose": "#a86c78",
 }
 CLASSES = tuple(PALETTE.values())
+# A letter has the colour that it has on the playground (its pictures.js).
+LETTERS = (
+    "#306cc0",
+    "#d87854",
+    "#3c7818",
+    "#e4609c",
+    "#6048fc",
+    "#3c9ccc",
+    "#e40000",
+    "#c00c9c",
+    "#6c84fc",
+    "#b4546c",
+)
 SEQUENTIAL = "cividis"  # for maps: even steps of lightness
 
 

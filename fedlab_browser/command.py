@@ -39,6 +39,9 @@ def playground(method: Method) -> Any:
     return shown(method)
 
 
+OFFERS = {"playground": playground}
+
+
 def _add_trace(verbs) -> None:
     parser = verbs.add_parser(
         "trace",

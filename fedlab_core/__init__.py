@@ -16,6 +16,7 @@ One round, from the call to a gradient step and back:
 
 import signal
 import sys
+from typing import Any
 
 if sys.argv[:1] == ["-m"]:  # as a program, until it listens: Ctrl-C ends it, no more
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -23,7 +24,7 @@ if sys.argv[:1] == ["-m"]:  # as a program, until it listens: Ctrl-C ends it, no
 # ruff: noqa: E402
 from fedlab_core.client.exchange import Exchange
 from fedlab_core.client.rule import Batch, ClientInput, Rule
-from fedlab_core.client.training import Training
+from fedlab_core.client.training import Cosine, Decay, Training
 from fedlab_core.data import Dataset, load
 from fedlab_core.engine import train
 from fedlab_core.errors import InputError
@@ -73,13 +74,28 @@ from fedlab_core.partition import (
     stratified,
 )
 from fedlab_core.partition.scenarios import Scenario, scenario
+from fedlab_core.rounds.checkpoint import Checkpoint
+from fedlab_core.rounds.extensions import brought as _brought
 from fedlab_core.rounds.extensions import playground
 from fedlab_core.rounds.groups import Groups, everyone, nobody
+from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method, Personal
-from fedlab_core.rounds.records import History, Run
+from fedlab_core.rounds.records import Round, Run
 from fedlab_core.rounds.run import federate, run_all
 from fedlab_core.rounds.server import Gathered, Server, ServerState
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.rounds.worlds import Proxy, World, world, world_of
 
 __version__ = "0.1.0"
+# Names that packages beside the core bring: `fl.save_model` and so on.
+BESIDE = (
+    *("Best", "EachClient", "OwnModels", "Patience", "by_client", "curves"),
+    *("dataset", "load_model", "read_dataset", "save_model", "together", "tracker"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `BESIDE`, once it is asked for."""
+    if name in BESIDE:
+        return _brought(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,8 @@
-"""The command line: `python -m fedlab_core --help`."""
+"""The command line: `python -m fedlab_core --help`.
+
+Its verbs `methods` and `data` are here; the packages that are installed beside the core
+bring the others, as `fedlab_use` brings `train`.
+"""
 
 import argparse
 import io
@@ -7,50 +11,14 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 
-from fedlab_core import (
-    METHODS,
-    Proxy,
-    Run,
-    Training,
-    __version__,
-    data,
-    models,
-    partition,
-)
-from fedlab_core.arguments import (
-    Count,
-    Device,
-    Fading,
-    NotNegative,
-    Positive,
-    Ratio,
-    Seed,
-    Whole,
-    held,
-    kind_of,
-)
-from fedlab_core.arguments.cli import Parser, as_note, option, set_by, silence
-from fedlab_core.atomic_files import replacing, writable
-from fedlab_core.engine.cohort import Engine, Precision
-from fedlab_core.errors import InputError, require
+from fedlab_core import METHODS, __version__, data
+from fedlab_core.arguments.cli import Parser, as_note, plain, silence
+from fedlab_core.errors import InputError
 from fedlab_core.methods import named_rule
-from fedlab_core.methods.combined import WEIGHS, named
-from fedlab_core.metrics import discrepancy, mean_interval
 from fedlab_core.rounds.extensions import installed
-from fedlab_core.rounds.groups import everyone, nobody
-from fedlab_core.rounds.method import Method
-from fedlab_core.rounds.records import History
-from fedlab_core.rounds.run import run_all
-from fedlab_core.rounds.validate_hooks import on_everybodys
-from fedlab_core.rounds.worlds import world
 
 _EPILOG = """\
 example:
@@ -69,60 +37,6 @@ Results go to the standard output, notes and errors to the standard error.
 """
 
 
-def _world_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}")
-    add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
-    add("--noise", type=option(NotNegative), help="letters only: pixel noise (.35)")
-    add("--split", default="dirichlet", choices=("iid", "dirichlet", "niid2"))
-    add("--clients", type=option(Count), help="number of clients, but niid2's (10)")
-    add("--alpha", type=option(Positive), help="dirichlet: small = skewed (.5)")
-    add("--no-capacity", action="store_true", help="dirichlet: let sizes run free")
-    add("--rho", type=option(Ratio), help="dirichlet: largest / smallest class")
-    add("--biased", type=option(Whole), help="niid2: clients with two classes (5)")
-    add("--unbiased", type=option(Whole), help="niid2: clients with all classes (1)")
-
-
-def _add_split(verbs) -> None:
-    split = verbs.add_parser("split", help="show who holds what")
-    _world_options(split)
-    split.add_argument("--seed", type=option(Seed), default=0)
-    split.add_argument("--out", metavar="FILE", help="save the split as JSON")
-    split.add_argument("--force", action="store_true", help="replace FILE")
-
-
-def _add_train(verbs) -> None:
-    run = verbs.add_parser("train", help="run one method and report its accuracy")
-    _world_options(run)
-    add = run.add_argument
-    add("--method", default="fedavg", help=f"one of {', '.join(METHODS)}")
-    add("--groups", choices=("everyone", "nobody"), help="who is averaged with whom")
-    add(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="the method's own numbers, for instance mu=.1 (see its docstring)",
-    )
-    add("--weigh", choices=sorted(WEIGHS), help="how much each counts (the method's)")
-    add("--proxy", type=option(Count), metavar="N", help="the server's, of a class")
-    add("--model", default="mlp", help=f"one of {', '.join(models.MODELS)} (mlp)")
-    add("--rounds", type=option(Count), default=20)
-    add("--participants", type=option(Count), metavar="N", help="drawn a round (all)")
-    add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
-    add("--batch", type=option(Count), default=32, help="mini-batch B (32)")
-    add("--lr", type=option(Positive), default=0.1, help="local learning rate (.1)")
-    add("--momentum", type=option(Fading), default=0.0)
-    add("--weight-decay", type=option(NotNegative), default=0.0)
-    add("--seeds", type=option(Seed), nargs="+", default=[0], help="one run each (0)")
-    add("--device", default="cpu", help="cpu or cuda")
-    add("--engine", default="auto", help="auto, looped or stacked")
-    add("--precision", default="float32", help="float32, bf16 or, on CUDA, tf32")
-    add("--out", metavar="FILE", help="write every round of every run as CSV")
-    add("--force", action="store_true", help="replace FILE if it is there")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="fedlab_core",
@@ -134,146 +48,15 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, parser_class=Parser)
     verbs.add_parser("methods", help="list the methods")
     verbs.add_parser("data", help="list the data sets, and where they are looked for")
-    _add_split(verbs)
-    _add_train(verbs)
     brought = {}
-    for package in installed():
+    for package in (p for p in installed() if hasattr(p, "VERBS")):
         package.add_verbs(verbs)
         brought |= dict.fromkeys(package.VERBS, package.answer)
     parser.set_defaults(brought=brought)
     return parser
 
 
-def _load(args: argparse.Namespace) -> data.Dataset:
-    options = {} if args.noise is None else {"noise": args.noise}
-    return data.load(args.dataset, root=args.data, **options)
-
-
 _WRITERS = ("", " train", " split")  # of one file, at the end
-_SPLITS = {  # their options, by what the function takes
-    "iid": (partition.iid, {"clients": 10}),
-    "dirichlet": (partition.dirichlet, {"clients": 10, "alpha": 0.5}),
-    "niid2": (partition.niid2, {"biased": 5, "unbiased": 1}),
-}
-
-
-def _split(args: argparse.Namespace, labels: np.ndarray, seed: int):
-    make, options = _SPLITS[args.split]
-    options = {name: _given(args, name, value) for name, value in options.items()}
-    if args.split == "dirichlet":
-        options["capacity"] = not args.no_capacity
-        if args.rho is not None:
-            options["pool"] = partition.long_tail(labels, args.rho, seed=seed)
-    return make(labels, **options, seed=seed)
-
-
-def _given(args: argparse.Namespace, name: str, otherwise: Any) -> Any:
-    value = vars(args)[name]
-    return otherwise if value is None else value
-
-
-def _check_world(args: argparse.Namespace) -> None:
-    """Refuse options that the split, or the data, would do nothing with."""
-    of = {name: [s for s in _SPLITS if name in _SPLITS[s][1]]
-          for name in ("clients", "alpha", "biased", "unbiased")}  # fmt: skip
-    of |= {"rho": ["dirichlet"], "no_capacity": ["dirichlet"]}
-    for name, splits in of.items():
-        idle = vars(args)[name] in (None, False) or args.split in splits
-        only = " or ".join(splits)
-        require(idle, f"--{name.replace('_', '-')}: only with --split {only}")
-    idle = args.noise is None or args.dataset == "letters"
-    require(idle, "--noise: only with letters")
-    require(bool(args.out) or not args.force, "--force: only with --out")
-
-
-def _method(args: argparse.Namespace) -> Method:
-    sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
-    training = Training(args.lr, args.epochs, args.batch, **sgd)
-    known = ", ".join(METHODS)
-    good = args.method in METHODS
-    require(good, f"unknown method {args.method!r}: choose from {known}")
-    base = named(args.method, training, set_by(args.set))
-    if args.weigh:
-        base = replace(base, weigh=WEIGHS[args.weigh]())
-    groups = {"everyone": everyone, "nobody": nobody}.get(args.groups, base.groups)
-    said = [f"{n}={v}" for n in ("weigh", "groups") if (v := vars(args)[n])]
-    name = ", ".join([base.name, *said])  # not the method's own any more
-    return replace(base, groups=groups, name=name)
-
-
-def _target(args: argparse.Namespace) -> Path | None:
-    """The file for the result, tried before any work is done."""
-    return None if args.out is None else writable(args.out, "--out", args.force)
-
-
-def _train(args: argparse.Namespace) -> int:
-    out = _target(args)
-    held(args.device, kind_of(Device), {}, "--device")
-    held(args.engine, kind_of(Engine), {}, "--engine")
-    held(args.precision, kind_of(Precision), {}, "--precision")
-    there = args.precision != "tf32" or args.device != "cpu"
-    require(there, "--precision tf32 needs a CUDA device: use float32 or bf16 here")
-    distinct = len(set(args.seeds)) == len(args.seeds)
-    require(distinct, "--seeds: distinct numbers, not one of them twice")
-    _check_world(args)
-    method, dataset = _method(args), _load(args)
-    proxy = None if args.proxy is None else Proxy(args.proxy)
-    make = models.build(args.model, dataset.shape, len(dataset.classes))
-    plays = []
-    for seed in args.seeds:
-        who = _split(args, dataset.y_train, seed)
-        place = world(dataset, who, make, args.device, proxy=proxy)
-        plays.append(Run(place, method, args.rounds, seed, args.participants))
-    note = on_everybodys(method, None)
-    histories = run_all(plays, engine=args.engine, precision=args.precision)
-    if out:
-        with replacing(out) as file:
-            pd.concat([h.frame for h in histories]).to_csv(file, index=False)
-    _report(method, histories)
-    if note:
-        print(f"note: {note}", file=sys.stderr)
-    if out:
-        print(f"wrote {_plain(out)}")
-    return int(any(h.diverged for h in histories))
-
-
-def _report(method: Method, histories: Sequence[History]) -> None:
-    print(f"{method.name}: test accuracy in %, last round / best / mean of last 5")
-    table, grouped = [], method.groups not in (everyone, nobody)
-    for h in histories:
-        row = [100 * h.accuracy(which) for which in ("last", "best", "mean")]
-        table.append(row)
-        note = f"  diverged at round {h.diverged_at}" if h.diverged else ""
-        if grouped:
-            n = len(set(h.group_of))
-            note += f"  in {n} group{'' if n == 1 else 's'}"
-        print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
-    sound = [row for row, h in zip(table, histories, strict=True) if not h.diverged]
-    if len(table) > 1 and sound:
-        n, (means, half) = len(sound), mean_interval(np.array(sound), axis=0)
-        shown = " / ".join(
-            f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
-        )
-        of = f" of {len(table)}; the others diverged" * (n < len(table))
-        print(f"  mean:   {shown}  (95 % t interval, {n} seeds{of})")
-    if grouped and all(len(set(h.group_of)) == 1 for h in histories):
-        print(f"note: {method.name} ended with all in one group", file=sys.stderr)
-
-
-def _show_split(args: argparse.Namespace) -> None:
-    _check_world(args)
-    out, dataset = _target(args), _load(args)
-    made = _split(args, dataset.y_train, args.seed)
-    counts = made.counts(dataset.y_train, len(dataset.classes))
-    far = discrepancy(torch.from_numpy(counts))
-    table = pd.DataFrame(counts, columns=list(map(_plain, dataset.classes)))
-    table["total"], table["KL to uniform"] = counts.sum(1), far.numpy().round(3)
-    table.index.name = "client"
-    print(table.to_string())
-    print(f"{made.kind} {made.asked} digest {made.digest}")
-    if out:
-        made.save(out)
-        print(f"wrote {_plain(out)}")
 
 
 def _list_methods() -> None:
@@ -318,10 +101,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb = f" {args.verb}"
         if args.verb in args.brought:
             code = args.brought[args.verb](args)
-        elif args.verb == "train":
-            code = _train(args)
-        elif args.verb == "split":
-            _show_split(args)
         elif args.verb == "methods":
             _list_methods()
         else:
@@ -348,13 +127,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _plain(text: object) -> str:
-    """The same without what would steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in str(text))
-
-
 def _failed(verb: str, why: str) -> int:
-    print(f"fedlab_core{verb}: {_plain(why)}", file=sys.stderr)
+    print(f"fedlab_core{verb}: {plain(why)}", file=sys.stderr)
     return 2
 
 

@@ -1,4 +1,4 @@
-"""The shape of the four packages: their flow, their size, references, safety."""
+"""The shape of the five packages: their flow, their size, references, safety."""
 
 import ast
 import re
@@ -11,8 +11,14 @@ import pytest
 from tests.once import each
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("fedlab_core", "fedlab_flower", "fedlab_ledger", "fedlab_browser")
-PACKAGES += ("fedlab_book",)
+PACKAGES = (
+    "fedlab_core",
+    "fedlab_use",
+    "fedlab_flower",
+    "fedlab_ledger",
+    "fedlab_browser",
+    "fedlab_book",
+)
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
     for package in PACKAGES
@@ -34,6 +40,7 @@ FLOW = [
     "methods",
     "analysis",
     "fedlab_core",  # its public names, and its command line
+    "fedlab_use",
     "fedlab_flower",
     "model",
     "run",
@@ -74,8 +81,10 @@ def imported(tree: ast.AST, modules=MODULES) -> set[str]:
 
 
 DYNAMIC = ("import_module", "__import__", "find_spec", "load", "run_module")
-# It asks what an installed package brings: verbs, and a playground.
-PLUGINS = ("fedlab_core.rounds.extensions",)
+DYNAMIC += ("resolve_name",)
+# The one asks what an installed package brings: verbs, and a playground; the other
+# finds a function that whoever types the command names, of a module of theirs.
+PLUGINS = ("fedlab_core.rounds.extensions", "fedlab_use.own")
 
 
 def dynamic(tree: ast.AST) -> list[str]:
@@ -91,7 +100,7 @@ def dynamic(tree: ast.AST) -> list[str]:
             continue  # a data set's, or JSON's
         name = node.args[0] if node.args else None
         constant = isinstance(name, ast.Constant) and isinstance(name.value, str)
-        if not constant or str(name.value).split(".")[0] in PACKAGES:  # type: ignore
+        if not constant or re.split(r"[.:]", str(name.value))[0] in PACKAGES:  # type: ignore
             said.append(ast.unparse(node))
     return said
 
@@ -133,6 +142,7 @@ def test_no_two_modules_import_each_other():
         ("fedlab_core.methods.moon", "import importlib\n"
          "importlib.import_module('fedlab_ledger')"),
         ("fedlab_ledger.run.build", "name = 'x'\n__import__(name)"),
+        ("fedlab_use.keep", "import pkgutil\npkgutil.resolve_name('fedlab_book:x')"),
     ],
 )  # fmt: skip
 def test_a_planted_import_against_the_flow_is_seen(where, text):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import depends
+from tools import depends, paths
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,7 +30,8 @@ def test_a_chapters_module_is_of_two_chapters_at_most(path, of_notebooks):
     """Pages below a chapter are of it; other pages stand for themselves."""
     if path.parent.name != "chapters" or path.name != "__init__.py":
         pages = [name for name, found in of_notebooks.items() if path in found]
-        chapters = {name[:2] if name[0].isdigit() else name for name in pages}
+        named = paths.chapters(ROOT)
+        chapters = {named.get(ROOT / "notebooks" / n, n).split(",")[0] for n in pages}
         assert 1 <= len(chapters) <= 2
 
 

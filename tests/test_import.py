@@ -16,7 +16,7 @@ import fedlab_browser.tracing
 pytestmark = pytest.mark.slow  # fresh processes import PyTorch
 TRACER = ("torch.fx", "torch.fx.experimental.proxy_tensor", "torch._decomp")
 SLOW = ("pandas", "scipy", "sklearn", "PIL", "torchvision", "matplotlib", "wasmtime")
-OURS = ("fedlab_browser", "fedlab_ledger", "fedlab_book")
+OURS = ("fedlab_use", "fedlab_browser", "fedlab_ledger", "fedlab_book")
 
 
 def loaded(code: str) -> dict[str, str]:

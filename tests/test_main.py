@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from fedlab_core import METHODS, Partition, __main__, __version__, data
+from fedlab_use import command
 from tests.main_cases import FAST, SHORT, call, fast
 
 
@@ -265,7 +266,7 @@ def test_a_result_is_replaced_only_when_told_so_and_whole(here, capsys, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as m:
-        m.setattr(__main__, "run_all", stopped)
+        m.setattr(command, "run_all", stopped)
         code, _, err = call(f"{FAST} --out r.csv --force", capsys)
     assert code == 130 and "stopped, nothing was written" in err
     assert (here / "r.csv").read_text() == "kept"

@@ -5,9 +5,13 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from fedlab_core import __main__, fedavg
+from fedlab_core import fedavg
+from fedlab_core.rounds.history import History
+from fedlab_use import command
+from tests.data_cases import store
 from tests.main_cases import FAST, call, fast
 
 
@@ -18,9 +22,9 @@ def test_a_diverged_run_says_so(here, capsys):
 
 def test_a_mean_says_how_many_diverged(here, capsys):
     """Rounds that are enough for one seed of three: its mean is of the others."""
-    made = __main__.History("FedAvg", 0, [{"accuracy": 0.5}])
-    lost = __main__.History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
-    __main__._report(fedavg(), [made, lost, made])
+    made = History("FedAvg", 0, [{"accuracy": 0.5}])
+    lost = History("FedAvg", 1, [{"accuracy": 0.9}], diverged_at=1)
+    command._report(fedavg(), [made, lost, made])
     out = capsys.readouterr().out
     assert "mean:   50.00 ± 0.00" in out and "2 seeds of 3; the others diverged" in out
 
@@ -46,6 +50,12 @@ def test_a_choice_in_place_of_the_methods_own_is_named(here, capsys):
 def test_a_files_name_steers_no_terminal(here, capsys):
     code, out, _ = call(fast("--out 'a\x1b[2Jb'"), capsys)
     assert code == 0 and out.endswith("wrote a?[2Jb\n") and "\x1b" not in out
+
+
+def test_a_class_of_a_data_file_steers_no_terminal(here, capsys):
+    store(here / "data", classes=np.array([*"abcdefghi", "a\x1b[2Jb"]))
+    code, out, _ = call("split mnist --split iid --clients 2", capsys)
+    assert code == 0 and "a?[2Jb" in out and "\x1b" not in out
 
 
 @pytest.mark.parametrize(

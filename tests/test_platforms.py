@@ -17,7 +17,7 @@ LACKS = {
     "signal": "SIGKILL SIGHUP SIGPIPE SIGALRM SIGCHLD SIGUSR1 setitimer alarm",
     "ctypes": "CDLL",
 }
-PACKAGES = "fedlab_core", "fedlab_ledger"
+PACKAGES = "fedlab_core", "fedlab_use", "fedlab_ledger"
 SCRIPT = """
 import importlib, json, pkgutil, sys, warnings
 unix, lacks, planted, packages = map(json.loads, sys.argv[1:])

@@ -59,7 +59,8 @@ def test_results_are_those_of_the_ledger():
         e = told[name.lower()]
         assert e is not None and not e.judged.stand_in
         assert e.gain.short in said
-        assert f"where the paper has {e.paper:+.1f}" in said
+        whose = e.judged.claim.source
+        assert f"where {whose} has {e.paper:+.1f}" in said
         if "over all rounds" in said:
             assert f"over all rounds {e.whole.short}" in said
 

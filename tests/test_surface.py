@@ -44,6 +44,7 @@ ROOMS = (
         f"fedlab_core.{room}"
         for room in ("engine", "metrics", "rounds", "methods", "analysis")
     ),
+    "fedlab_use",
     "fedlab_ledger",
 )
 # Protocols say what a function must look like: there is nothing to call.
@@ -138,6 +139,7 @@ GOOD: dict[Any, list[Any]] = {
     fl.Server: [fl.fedavg().server],
     fl.Exchange: [fl.Exchange(client.losses)],
     fl.Run: [fl.Run(WORLD, fl.fedavg(TRAINING), 1)],
+    fl.History: [HISTORY],
     engine.Client: COHORT,
     engine.Trained: [TRAINED],
     nn.Module: [WORLD.model],

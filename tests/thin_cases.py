@@ -7,10 +7,10 @@ THIN = [
     "01_averaging",
     "02_is_size_the_right_weight",
     "03_where_the_weights_come_from",
-    "04_shrinking_the_average",
-    "05_pulling_features_together",
-    "06_features_from_a_shared_distribution",
-    "07_who_should_train_together",
+    "04_who_should_train_together",
+    "05_shrinking_the_average",
+    "06_pulling_features_together",
+    "07_features_from_a_shared_distribution",
 ]
 
 RECIPE = (Path(__file__).parents[1] / "CHAPTERS.md").read_text()

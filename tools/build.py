@@ -20,14 +20,17 @@ from tools import (
     assets,
     card,
     cite,
+    course,
     explorer,
     gallery,
     launch,
+    lessons,
     moved,
     paths,
     playground,
     publish,
     reference,
+    slides,
 )
 
 VENDOR = "vendor"  # the assets' place below the site's _static
@@ -75,6 +78,7 @@ def generated() -> dict[str, str]:
     """The pages made from the packages and the results, by their names in `book/`."""
     pages = {"methods": gallery.page(), "claims": explorer.page()}
     pages["playground"] = playground.page()
+    pages["lessons"] = lessons.page(course.chapters(paths.ROOT))
     return pages | reference.pages()
 
 
@@ -108,6 +112,9 @@ def build(root: Path) -> bool:
     _finish(scratch / "_build" / "html")
     config = yaml.safe_load((root / "_config.yml").read_text())
     address = config.get("html", {}).get("baseurl", "")
+    if _is_the_book(root):
+        names = [path.stem for path in course.chapters(root)]
+        slides.write(scratch / "_build" / "html", names, address)
     publish.publish(scratch / "_build" / "html", address)
     if _is_the_book(root):
         moved.write(scratch / "_build" / "html")

@@ -1,4 +1,4 @@
-"""Copies of the chapters for a course: the students' without solutions, and a key.
+"""Copies of the chapters for a course: students', a key, and a lab sheet to print.
 
     python -m tools.course            # or: make course
 
@@ -6,7 +6,8 @@ They lie in `_build/course` as nbgrader wants them: `source/` is the key, `relea
 what students get, `nbgrader_config.py` says how a blank looks. Both are made from the
 book's notebooks, and an exercise's points are the minutes that it takes. Code is tested
 by the book's own check, and behind it by a hidden one, which a blank does not pass; for
-the page and for the pencil there is a cell to write in, graded by hand.
+the page and for the pencil there is a cell to write in, graded by hand. `lab/` has a
+printed page for an hour at each chapter (`tools/lab.py`).
 """
 
 import argparse
@@ -18,17 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from tools import paths
+from tools import lab, paths
 from tools.exercises import BEGIN, END, ExerciseError, blank, pairs
+from tools.lesson import EXERCISE, LessonError
 
 _CHECKED = re.compile(r'^check\("(\d\.\d)", (\w+)\)$', re.MULTILINE)
-_EXERCISE = re.compile(
-    r"^\*\*Exercise (\d\.\d)\*\* \((?:[^)]*, )?(\d+) minutes?\)", re.MULTILINE
-)
 _FOLDED = re.compile(
     r"^:::\{admonition\} [^\n]*\n:class: [^\n]*\bdropdown\b[^\n]*\n(.*?)^:::[ ]*$\n?",
     re.MULTILINE | re.DOTALL,
@@ -64,10 +62,8 @@ class Exercise:
 
 def chapters(root: Path) -> list[Path]:
     """The numbered chapters' notebooks, in the book's order, without side pages."""
-    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text())
-    numbered = [part for part in toc["parts"] if part.get("numbered")]
-    files = [page["file"] for part in numbered for page in part["chapters"]]
-    return [root / f"{file}.ipynb" for file in files]
+    named = paths.chapters(root).items()
+    return [path for path, name in named if "," not in name]
 
 
 def copies(notebook: NotebookNode) -> tuple[NotebookNode, NotebookNode]:
@@ -106,17 +102,18 @@ def _parts(
     """The cells, each exercise before its text; solutions in words are its model."""
     now: Exercise | None = None
     for cell in notebook.cells:
-        if cell.cell_type != "markdown" or not (now or _EXERCISE.search(cell.source)):
+        if cell.cell_type != "markdown" or not (now or EXERCISE.search(cell.source)):
             yield cell
             continue
         text, at = cell.source, 0
-        ends = [m.start() for m in _EXERCISE.finditer(text)] + [len(text)]
+        ends = [m.start() for m in EXERCISE.finditer(text)] + [len(text)]
         if "## Summary" in text:
             ends = sorted({*ends, text.index("## Summary")})
         for end in ends:
             piece, at = text[at:end], end
-            if found := _EXERCISE.match(piece):
-                now = Exercise(found[1], int(found[2]), found[1] in coded)
+            if found := EXERCISE.match(piece):
+                name, minutes = found["name"], int(found["minutes"])
+                now = Exercise(name, minutes, name in coded)
                 yield now
             elif piece.startswith("## Summary"):
                 now = None
@@ -180,7 +177,7 @@ def _cleaned(notebook: NotebookNode) -> NotebookNode:
 
 
 def write(root: Path, to: Path) -> list[str]:
-    """Write both copies of every chapter; a line about each."""
+    """Write both copies of every chapter, and its lab sheet; a line about each."""
     to.mkdir(parents=True, exist_ok=True)
     (to / "nbgrader_config.py").write_text(_CONFIG)
     said = []
@@ -201,7 +198,7 @@ def write(root: Path, to: Path) -> list[str]:
         ]
         points = [about["points"] for about in graded if about["grade"]]
         said.append(f"  {path.stem:<42} {len(points)} exercises, {sum(points)} points")
-    return said
+    return said + [lab.write(path, to / "lab") for path in chapters(root)]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -210,10 +207,11 @@ def main(arguments: list[str] | None = None) -> int:
     to = parser.parse_args(arguments).to
     try:
         print("\n".join(write(paths.ROOT, to)))
-    except (ExerciseError, OSError) as error:
+    except (ExerciseError, LessonError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"Students' copies are in {to / 'release'}, the keys in {to / 'source'}.")
+    kinds = "students' copies in release, keys in source, lab sheets in lab"
+    print(f"In {to}: {kinds}.")
     return 0
 
 

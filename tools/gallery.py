@@ -23,7 +23,6 @@ from tools import paths, surface
 from tools.reference import escaped, link, linked
 
 FIELD = "08_everyone_on_one_field"  # the chapter that the ledger's table `field` is for
-BESIDE = ("", "when_clinics_are_wrong")  # pages below a chapter
 CHOICES = {
     "rule": "client's rule",
     "weigh": "weights",
@@ -168,12 +167,9 @@ def options(entry: Entry) -> str:
 
 @cache
 def _chapters() -> dict[str, set[str]]:
-    """Names in every numbered chapter: `fl.NAME`, or so imported; `METHODS[NAME]`."""
+    """Names in chapters and below: `fl.NAME`, or so imported; `METHODS[NAME]`."""
     found: dict[str, set[str]] = {}
-    pages = (paths.ROOT / "notebooks").glob("0*.ipynb")
-    for path in sorted(
-        pages, key=lambda p: (p.stem[:2], BESIDE.index(_beside(p.stem)))
-    ):
+    for path in paths.chapters(paths.ROOT):
         names = found.setdefault(path.stem, set())
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type != "code":
@@ -213,16 +209,9 @@ def used(key: str) -> list[str]:
 
 
 def _linked_page(page: str) -> str:
-    number, ledger = re.match(r"0*(\d+)_", page), page.removeprefix("ledger_")
-    said = f"chapter {number[1]}" if number else f"ledger of {_name(ledger)}"
-    below = _beside(page).replace("_", " ")
-    said += f", {below}" if below else ""
+    named = paths.chapters(paths.ROOT).get(paths.ROOT / f"notebooks/{page}.ipynb")
+    said = named or f"ledger of {_name(page.removeprefix('ledger_'))}"
     return f"{{doc}}`{said} <../notebooks/{page}>`"
-
-
-def _beside(page: str) -> str:
-    """How the name of a page below a chapter ends; nothing for a chapter."""
-    return next(end for end in reversed(BESIDE) if page.endswith(end))
 
 
 def _name(key: str) -> str:

@@ -4,7 +4,15 @@ from html import escape
 from pathlib import Path
 
 _PAGES = {  # a page, by the name that it had before
-    "04_fedlaw_figure_by_figure": "fedlaw_figure_by_figure"
+    "04_fedlaw_figure_by_figure": "fedlaw_figure_by_figure",
+    "04_shrinking_the_average": "05_shrinking_the_average",
+    "04_when_clinics_are_wrong": "when_clinics_are_wrong",
+    "05_a_lost_correction": "a_lost_correction",
+    "05_noise_that_hides_nothing": "noise_that_hides_nothing",
+    "05_pulling_features_together": "06_pulling_features_together",
+    "06_features_from_a_shared_distribution": "07_features_from_a_shared_distribution",
+    "06_what_a_mean_betrays": "what_a_mean_betrays",
+    "07_who_should_train_together": "04_who_should_train_together",
 }
 MOVED = {f"notebooks/{a}.html": f"notebooks/{b}.html" for a, b in _PAGES.items()}
 

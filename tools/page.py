@@ -15,22 +15,23 @@ from markupsafe import Markup
 from sphinx.application import Sphinx
 
 from fedlab_book.html import macros
-from tools import moving
+from tools import moving, paths
 
 CARD = "_static/card.png"  # drawn by tools/card.py
 _ALT = "Dots of different size run together into one. Who counts?"
 _CITE = "book/cite"
+_CHAPTER = re.compile(r"notebooks/\d\d_")  # which has slides
 _MATHEMATICS = re.compile(r'class="[^"]*\bmath\b')
 _MAX_DESCRIPTION = 200
 _html = macros("page", "tools")
 
 
-def strip(seconds: float, command: str, notebook: str) -> Markup:
-    """The line that says where the numbers of a page that was executed come from."""
+def strip(seconds: float, command: str, notebook: str, slides: str = "") -> Markup:
+    """The line that says where a page's numbers come from, and where its slides are."""
     took = f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
     if seconds >= 90:
         took = f"{seconds / 60:.1f} minutes"
-    return _html.strip(took, command, notebook)
+    return _html.strip(took, command, notebook, slides)
 
 
 def description(doctree: nodes.document) -> str:
@@ -104,13 +105,17 @@ def add(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> N
     if notebook.is_file():
         known = json.loads(notebook.read_text())["metadata"]
         download = PurePosixPath(f"{up}_sources/{name}.ipynb")
-        _as_executed(context, known, download)
+        shown = f"{up}{paths.SLIDES}/{notebook.stem}.html"
+        _as_executed(context, known, download, shown if _CHAPTER.search(name) else "")
 
 
-def _as_executed(context: dict, known: dict, download: PurePosixPath) -> None:
+def _as_executed(
+    context: dict, known: dict, download: PurePosixPath, shown: str
+) -> None:
     body = context["body"]
     if build := known.get("build"):  # at the end: a page begins with what it shows
-        body += str(strip(build["seconds"], build["command"], str(download)))
+        given = build["seconds"], build["command"], str(download), shown
+        body += str(strip(*given))
     states = known.get("widgets", {}).get(moving.STATE, {}).get("state", {})
     context["body"] = moving.still(body, states)
 

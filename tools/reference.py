@@ -72,6 +72,13 @@ PAGES = {
         "and gives a method to play. {doc}`methods` has them side by side.",
         {"Methods": "fedlab_core.methods"},
     ),
+    "api_use": Page(
+        "API: keep, watch, stop",
+        "What stands around training: files, tables, observers. Each name is one of "
+        "`fl`, too, as `fl.save_model`. {doc}`../notebooks/keep_and_continue` shows "
+        "the way.",
+        {"Around a run": "fedlab_use"},
+    ),
     "api_ledger": Page(
         "API: the ledger",
         "What holds the papers' numbers against ours. Most work with it goes through "

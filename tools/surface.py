@@ -23,12 +23,13 @@ from typing import Any
 
 from tools import paths
 
-PACKAGES = ("fedlab_core", "fedlab_ledger")
+PACKAGES = ("fedlab_core", "fedlab_use", "fedlab_ledger")
 ROOMS = (
     *("fedlab_core", "fedlab_core.data", "fedlab_core.partition"),
     *("fedlab_core.partition.scenarios", "fedlab_core.models", "fedlab_core.client"),
     *("fedlab_core.rounds", "fedlab_core.engine", "fedlab_core.metrics"),
-    *("fedlab_core.analysis", "fedlab_core.methods", "fedlab_ledger"),
+    *("fedlab_core.analysis", "fedlab_core.methods", "fedlab_use"),
+    "fedlab_ledger",
 )
 
 Fields = dict[str, str]  # something in words for each argument

@@ -1,4 +1,4 @@
-"""Chapter 7: when two clients train together, and the merge of two coalitions."""
+"""Chapter 4: when two clients train together, and the merge of two coalitions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Chapter 6: features from a shared distribution."""
+"""Chapter 7: features from a shared distribution."""
 
 import math
 

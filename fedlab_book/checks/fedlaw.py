@@ -1,4 +1,4 @@
-"""Chapter 4: a factor that is learned."""
+"""Chapter 5: a factor that is learned."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Chapter 5: a pull to many is one to their mean, and how a network escapes it."""
+"""Chapter 6: a pull to many is one to their mean, and how a network escapes it."""
 
 import numpy as np
 

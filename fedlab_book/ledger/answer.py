@@ -21,8 +21,8 @@ def answered(book: Book) -> HTML:
     head = ("paper and claim", "gain in points", "what we found")
     caption = (
         "Large mark: the comparison at the largest scale, with its 95 % interval over "
-        "seeds; triangle: what the paper has for it. Small marks: every setting tried; "
-        "hollow: smaller than the paper's. Grey: cannot be told from zero."
+        "seeds; triangle: the paper's, or its authors' stored run's. Small marks: each "
+        "setting tried; hollow: smaller than the paper's. Grey: not told from zero."
     )
     rows = [_row(a) for a in answers(book)]
     return HTML(str(grid(head, rows, caption, "fl-cells fl-answers")))

@@ -34,7 +34,15 @@ from fedlab_core.errors import require
 from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN
 from fedlab_ledger.model.cells import Setting, Table
 from fedlab_ledger.model.describe import clients, data, network
-from fedlab_ledger.model.verdict import AS_GOOD, MATCHES, OPPOSITE, SAME, UNDECIDED
+from fedlab_ledger.model.verdict import (
+    AS_GOOD,
+    DIFFERS,
+    MATCHES,
+    NO_VERDICT,
+    OPPOSITE,
+    SAME,
+    UNDECIDED,
+)
 from fedlab_ledger.papers.numbers import known, read
 from fedlab_ledger.report.book import NAMES, Book
 
@@ -120,7 +128,7 @@ def _says(*words: str) -> Callable[[Paper, str], bool]:
 _HOLDS: dict[str, Callable[[Paper, str], bool]] = {
     "same": _says(SAME, MATCHES),
     "opposite": _says(OPPOSITE),
-    "open": _says(UNDECIDED),
+    "open": _says(UNDECIDED, DIFFERS, NO_VERDICT),
     "alike": _says(AS_GOOD),
     "matches": _says(MATCHES),
     "rounds": _clear,

@@ -75,7 +75,7 @@ def _counted(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup:
     words = Counter(q.shown.word for q in done if q.shown.status == COMPARABLE)
     verdicts = "; ".join(f"{n} {word}" for word, n in words.items())
     alone = sum(q.shown.status != COMPARABLE for q in done)
-    more = f"; {alone} beside which the paper at hand prints none" * bool(alone)
+    more = f"; {alone} of which our copy of the paper has no number" * bool(alone)
     many = f"{what}: {len(done)} of {len(quotes)} numbers were run at the paper’s own "
     return _html.strong(f"{many}scale.", f" By the rule: {verdicts}{more}.")
 

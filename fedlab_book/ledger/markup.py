@@ -27,6 +27,7 @@ from fedlab_ledger.model.verdict import (
     AS_GOOD,
     DIFFERS,
     MATCHES,
+    NO_VERDICT,
     NONE,
     OPPOSITE,
     SAME,
@@ -144,7 +145,7 @@ _COUNTED = (
     "numbers",
     "measured, comparable",
     "measured on a stand-in",
-    "measured, the paper has no number",
+    "measured, no number at hand",
     "not run",
 )
 
@@ -310,7 +311,9 @@ def claimed(book: Book) -> HTML:
     return HTML(str(_html.counted(("paper", "judged", *_CLAIMED), lines, caption)))
 
 
-_CLAIMED = (MATCHES, SAME, AS_GOOD, UNDECIDED, OPPOSITE, NONE)
+_CLAIMED = (
+    MATCHES, SAME, AS_GOOD, UNDECIDED, DIFFERS, OPPOSITE, NO_VERDICT, NONE
+)  # fmt: skip
 
 
 def _both(words: Mapping[str, int], word: str) -> Pair:

@@ -13,7 +13,9 @@ from fedlab_ledger.judge.show import Shown
 from fedlab_ledger.model.describe import without_names
 from fedlab_ledger.model.verdict import (
     AS_GOOD,
+    DIFFERS,
     MATCHES,
+    NO_VERDICT,
     NONE,
     OPPOSITE,
     SAME,
@@ -26,9 +28,11 @@ _INKS = {
     SAME: PALETTE["violet"],
     AS_GOOD: PALETTE["sky"],
     UNDECIDED: PALETTE["rose"],
+    DIFFERS: PALETTE["orange"],
     OPPOSITE: PALETTE["red"],
+    NO_VERDICT: "#767676",
 }
-_HATCHES = {MATCHES: "", SAME: "//", AS_GOOD: "..", UNDECIDED: "", OPPOSITE: "xx"}
+_HATCHES = {SAME: "//", AS_GOOD: "..", DIFFERS: "--", OPPOSITE: "xx"}
 
 
 _CLEAR = (MATCHES, SAME, AS_GOOD, OPPOSITE)  # drawn filled
@@ -65,7 +69,11 @@ def _bars(found: dict[str, dict[str, int]]):
         left = 0
         for word, colour in _INKS.items():
             n = words[word]
-            look_ = {"color": colour, "hatch": _HATCHES[word], "edgecolor": "white"}
+            look_ = {
+                "color": colour,
+                "hatch": _HATCHES.get(word, ""),
+                "edgecolor": "white",
+            }
             ax.barh(i, n, left=left, height=0.62, linewidth=0, **look_)
             if n >= most / 20:
                 style = {"ha": "center", "va": "center", "color": on(colour)}
@@ -74,7 +82,14 @@ def _bars(found: dict[str, dict[str, int]]):
             left += n
         ax.text(left + most / 60, i, f"{words[NONE]} not run", va="center")
     for word, colour in _INKS.items():
-        ax.barh(0, 0, color=colour, hatch=_HATCHES[word], edgecolor="white", label=word)
+        ax.barh(
+            0,
+            0,
+            color=colour,
+            hatch=_HATCHES.get(word, ""),
+            edgecolor="white",
+            label=word,
+        )
     ax.set_yticks(range(len(found)), [NAMES.get(p, p) for p in found])
     ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, 1.3 * most), xlabel="claims")
     fig.legend(loc="outside upper left", ncols=3)

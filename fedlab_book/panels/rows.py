@@ -117,7 +117,7 @@ def held(counts: np.ndarray, classes: Sequence[str], title: str = "") -> Panel:
     row = max(14, min(26, 480 / len(counts)))
 
     def draw(ax: Axes) -> None:
-        class_bars(ax, counts, classes, row, first=1)
+        class_bars(ax, counts, classes, row)
         ax.set(xlabel="samples held, by class", title=title)
 
     each = "; ".join(

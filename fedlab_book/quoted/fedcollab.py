@@ -1,4 +1,4 @@
-"""FedCollab's numbers as chapter 7 shows them."""
+"""FedCollab's numbers as chapter 4 shows them."""
 
 from functools import partial
 

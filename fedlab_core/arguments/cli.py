@@ -56,6 +56,11 @@ def as_note(message: Warning | str, *where: object, **more: object) -> None:
     print(f"fedlab_core: note: {message}", file=sys.stderr)
 
 
+def plain(text: object) -> str:
+    """The same without what would steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
 def silence() -> None:
     """Let what is still to be printed go nowhere: nobody can take it."""
     with suppress(io.UnsupportedOperation):  # of what is no file, as in a notebook

@@ -14,7 +14,8 @@ Deviations from the FedLAW paper:
    stays where it is; the code divides by zero.
 2. Only parameters are sampled; the sample's running statistics are FedAvg's. All
    teachers are in evaluation mode; in the code FedAvg's model and the sample are not,
-   which matters only where there is a BatchNorm or a Dropout.
+   which matters only where there is a BatchNorm or a Dropout: there the two part in
+   the first round.
 """
 
 from dataclasses import dataclass
@@ -41,10 +42,9 @@ def sampled(now: Gathered, spread: float = 0.1, floor: float = 1e-5) -> Tree:
     """
     key = fold(keys_of(torch.tensor(server_key(now))), _SAMPLE)
     result = {}
-    for i, (name, moves) in enumerate(now.moves().items()):
-        if name not in now.view.parameters:
-            continue
-        flat = moves.flatten(1)
+    every = now.moves()
+    for i, name in enumerate(now.view.parameters):  # engines order trees otherwise
+        flat = every[name].flatten(1)
         lengths = torch.linalg.vector_norm(flat, dim=1)
         units = flat / torch.where(lengths > 0, lengths, 1)[:, None]
         mean, var = units.mean(0), units.var(0, correction=0).clamp(min=floor)

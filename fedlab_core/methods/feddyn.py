@@ -22,6 +22,8 @@ Deviations from the paper:
    10 is for a `Training` without one: what is asked for is kept.
 3. The first round's x is the first model; h and g start at zero.
 4. `squared=True` gives the "law" form the paper's squared distance.
+5. Running statistics of a BatchNorm, which neither paper speaks of, are averaged as the
+   models are; FedLAW's code keeps those of the first participant.
 """
 
 from dataclasses import dataclass, replace

@@ -13,14 +13,16 @@ Algorithm: Eq. (5), the local loss -> `Impro`; Eq. (6), the client's statistics 
 Deviations from the paper, which leaves out what its code does (`form="code"`, the
 default; every choice is also a parameter):
 1. `omega`: a batch's statistics count min(1, D/5000) in the code, D being the length of
-   a feature: 1 for most split points, so that earlier batches are forgotten.
+   a feature: 1 for most split points, so that earlier batches are forgotten. (5000 is
+   the code's number for CIFAR-10; other data sets have others there.)
 2. `cap`: no entry of s exceeds .1. The paper does not mention it.
 3. s is a standard deviation, and what is averaged is a standard deviation.
 4. `matching=False`: synthetic labels are all classes in turn, floor(B/C) + 1 times, not
    the labels of the batch.
 5. `ramp`: the synthetic loss counts (epochs so far) / 500, with no bound, not 1.
 6. `momentum=0` on the server, and no `noise` unless asked for.
-7. B is `Training.batch_size` also for a short last mini-batch.
+7. B is `Training.batch_size` also for a short last mini-batch, of b samples; the code
+   takes b there, which differs where floor(b/C) does.
 """
 
 from dataclasses import dataclass

@@ -12,6 +12,9 @@ How the last three train (`Fit`), where FedLAW, whose baselines they are, differ
 3. The student's running statistics follow its steps from FedAvg's
    (`statistics="running"`, as in the code), stay FedAvg's ("average"), or are measured
    again on the server's data ("reestimate"). The paper does not speak of them.
+
+With BatchNorm these steps equal PyTorch's own, but a deep network amplifies rounding in
+them, so that there two programs part after some rounds.
 """
 
 from collections.abc import Callable, Iterator

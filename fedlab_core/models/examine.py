@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from fedlab_core.errors import InputError, require
 from fedlab_core.keys import undrawn
 from fedlab_core.models.layers import BatchNorm
-from fedlab_core.models.network import APART, REFUSED, Network
+from fedlab_core.models.network import APART, Network, refuse
 from fedlab_core.tree import gradient, repeat, with_grad
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -92,13 +92,14 @@ def examined(model: nn.Module, x: Tensor) -> nn.Module:
         hooked = m._backward_hooks or m._backward_pre_hooks
         require(not hooked, f"{at} would be left out where many are trained at once")
     model.to(x.device)
-    if not any(isinstance(m, REFUSED) for m in model.modules()):
-        _a_function(model, x)
+    refuse(model)
+    if all(_a_function(model, x, mode) for mode in (True, False)):
+        _for_many(model, x)
     return model
 
 
-def _a_function(model: nn.Module, x: Tensor) -> None:
-    """Refuse a network that in training is more than a function of its tensors.
+def _a_function(model: nn.Module, x: Tensor, training: bool) -> bool:
+    """Whether x fits. Refuse a network that is more than a function of its tensors.
 
     Tensors count the writes to them, so that one of the same numbers is seen as well.
     """
@@ -107,7 +108,7 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
         number = v.dtype not in (torch.bool, *_COMPLEX)
         require(number, f"{who} has {n} in its state, which no mean can be taken of")
     try:
-        probe, other = (copy.deepcopy(model).train() for _ in range(2))
+        probe, other = (copy.deepcopy(model).train(training) for _ in range(2))
     except RuntimeError:  # as the older weight_norm, which hooks write into
         kept = (
             "a tensor of an earlier call: register one that is trained as a parameter"
@@ -122,7 +123,7 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
             said = probe(there)
             alone, again = other(x[:1].clone()), other(x.clone())
         except _UNFIT:
-            return  # samples that do not fit are refused where they are used
+            return False  # samples that do not fit are refused where they are used
     kind = type(said).__name__
     require(isinstance(said, Tensor), f"{who} must give a tensor of logits, not {kind}")
     written = there._version > 0
@@ -138,11 +139,11 @@ def _a_function(model: nn.Module, x: Tensor) -> None:
             require(fixed, f"{who} keeps {at} from one forward to the next")
     text = "gives other numbers when it is called again"
     require(_near(said, again), f"{who} {text}")
-    normed = any(isinstance(m, BatchNorm) for m in model.modules())
+    normed = training and any(isinstance(m, BatchNorm) for m in model.modules())
     apart = normed or _near(said[:1] if said.ndim else said, alone)
     text = "what it gives for one depends on the others of a mini-batch"
     require(apart, f"{who} mixes samples: {text}")
-    _for_many(model, x, who)
+    return True
 
 
 def _near(a: Tensor, b: Tensor) -> bool:
@@ -151,8 +152,9 @@ def _near(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and torch.allclose(a, b, atol=far, equal_nan=True)
 
 
-def _for_many(model: nn.Module, x: Tensor, who: str) -> None:
+def _for_many(model: nn.Module, x: Tensor) -> None:
     """Refuse a network that cannot run as many; notice parts that are not the whole."""
+    who = f"the network, a {type(model).__name__},"
     network, one = Network(model), model.state_dict()
     training, many = Network(model, training=True), x.expand(2, *x.shape)
     params, buffers = training.split(repeat(one, 2))

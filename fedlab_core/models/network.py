@@ -67,7 +67,7 @@ class Network:
 
     def __init__(self, model: nn.Module, training: bool = False, bf16: bool = False):
         if training:
-            _refuse(model)
+            refuse(model)
         shared = not training and not model.training
         self.model = model if shared else copy.deepcopy(model).train(training)
         self.given, self.bf16 = model, bf16
@@ -180,7 +180,8 @@ class Network:
         return out
 
 
-def _refuse(model: nn.Module) -> None:
+def refuse(model: nn.Module) -> None:
+    """Refuse layers of PyTorch's that no key and no padding reaches."""
     own = {type(m).__name__ for m in model.modules() if isinstance(m, REFUSED)}
     require(
         not own,

@@ -7,6 +7,7 @@ gives the same numbers, to the bit, as one that nothing ended.
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.atomic_files import replacing, telling
-from fedlab_core.errors import InputError
+from fedlab_core.errors import InputError, require
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.identity import digest
@@ -42,7 +43,8 @@ class Checkpoint:
     The file knows its runs by `fingerprint`; `about` says more of them. From one that
     is about others, or cannot be read, nothing is taken. `refused` has why, or why none
     could be written, which ends no run; `say` is told at once. It is whole or not
-    there, and stays until `remove`.
+    there, and stays until `remove`. If `strict`, one that cannot be gone on from is
+    refused before it is replaced, and the end of the runs is kept, too.
     """
 
     path: str | os.PathLike
@@ -52,15 +54,16 @@ class Checkpoint:
     spent: float = 0.0  # seconds that the runs in the file had taken
     refused: str = ""
     say: Callable[[str], object] = str
+    strict: bool = False
     _runs: list[str] = field(default_factory=list)
     _kept: float = field(default_factory=time.monotonic)
     _begun: float = field(default_factory=time.monotonic)
 
-    def load(self, runs: Sequence[Run]) -> list[RunState] | list[None]:
+    def load(self, runs: Sequence[Run]) -> Sequence[RunState | None]:
         """The states that these runs were in, if the file knows."""
         self._begun = self._kept = time.monotonic()
         self._runs = _names(runs)
-        nothing = [None] * len(runs)
+        nothing: list[None] = [None] * len(runs)
         if not os.path.lexists(self.path):
             return nothing
         try:
@@ -71,9 +74,15 @@ class Checkpoint:
                 if [head["about"], head["runs"]] != [self.about, self._runs]:
                     raise ValueError("it is about other runs")
                 states = _unpacked(head["states"], file.get_tensor)
+                if len(states) != len(runs):
+                    raise ValueError("it has not a place for each run")
+                for run, state in zip(runs, states, strict=True):
+                    if (n := len(state.rows)) > run.rounds:
+                        raise ValueError(f"it is at round {n} of {run.rounds}")
                 self.spent = float(head["spent"])
         except _UNREADABLE as error:
             self.refused = f"{self.path} is not gone on from: {error}"
+            require(not self.strict, f"{self.refused}; remove it, or give another path")
             self.say(self.refused)
             return nothing
         return states
@@ -105,6 +114,13 @@ class Checkpoint:
         Path(self.path).unlink(missing_ok=True)
 
 
+def kept_in(place: Checkpoint | str | os.PathLike) -> Checkpoint:
+    """The checkpoint itself, or that of a path: kept every minute, and at the end."""
+    if isinstance(place, Checkpoint):
+        return place
+    return Checkpoint(place, every=60.0, say=warnings.warn, strict=True)
+
+
 def fingerprint(run: Run) -> str:
     """A short hash of a run's world, method, seed and start, not of who observes it."""
     w = run.world
@@ -117,7 +133,7 @@ def fingerprint(run: Run) -> str:
 
 def _names(runs: Sequence[Run]) -> list[str]:
     """Names of runs, by which a file can tell them apart."""
-    about = [f"{r.method.name}, seed {r.seed}, {r.rounds} rounds" for r in runs]
+    about = [f"{r.method.name}, seed {r.seed}" for r in runs]
     return [f"{a}, {fingerprint(r)}" for a, r in zip(about, runs, strict=True)]
 
 

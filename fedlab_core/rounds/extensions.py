@@ -1,8 +1,8 @@
-"""Installed packages that bring verbs for the command line, or a playground.
+"""Installed packages that bring verbs for the command line, or more names to `fl`.
 
 Each names a module in the entry point group `fedlab_core.extensions`, with `VERBS`,
-`add_verbs(verbs)` and `answer(args)`; one that has a `playground(method)` can show a
-method, too. The core knows none of them by name.
+`add_verbs(verbs)` and `answer(args)`; `OFFERS` has by name what else it brings, such as
+a `playground(method)`. The core knows none of them by name.
 """
 
 from importlib.metadata import entry_points
@@ -20,6 +20,14 @@ def installed() -> list[ModuleType]:
     return [point.load() for point in sorted(points, key=lambda point: point.name)]
 
 
+def brought(name: str) -> Any:
+    """What an installed package has by this name among its `OFFERS`."""
+    for module in installed():
+        if name in (offers := getattr(module, "OFFERS", {})):
+            return offers[name]
+    raise InputError(f"{name}: nothing is installed that has it: pip install '.[book]'")
+
+
 @checked
 def playground(method: Method) -> Any:
     """The playground with this method in it, to train in the browser.
@@ -27,9 +35,4 @@ def playground(method: Method) -> Any:
     A notebook shows it; `save(path)` writes it as one page. It is traced, as by
     `python -m fedlab_core trace`: what cannot be a program is refused.
     """
-    for module in installed():
-        if hasattr(module, "playground"):
-            return module.playground(method)
-    raise InputError(
-        "playground: nothing is installed that shows one: pip install '.[book]'"
-    )
+    return brought("playground")(method)

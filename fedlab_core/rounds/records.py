@@ -1,9 +1,8 @@
-"""A run that is asked for, what is seen of each round, and what comes of it."""
+"""A run that is asked for, what is seen of each round, and where it stands."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
@@ -20,54 +19,7 @@ from fedlab_core.rounds.server import ServerState
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, check_shapes, stack
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-# what a row of a history comes to have, besides what was counted in its round
-OWN = ("accuracy", "loss", "method", "seed")
 Keep = Literal["device", "host"]  # where clients' states wait for their next turn
-
-
-@checked
-@dataclass
-class History:
-    """One row a round; `accuracy` says which of the usual three numbers it reports."""
-
-    method: str
-    seed: Seed
-    rows: list[dict] = field(default_factory=list)
-    states: Tree = field(default_factory=dict)  # the final model of every group
-    group_of: list[int] = field(default_factory=list)  # the group of every client
-    clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
-    diverged_at: int | None = None  # the round that left numbers that are not finite
-
-    @property
-    def diverged(self) -> bool:
-        """Whether the run ended before its time, in NaN or infinity."""
-        return self.diverged_at is not None
-
-    @property
-    def frame(self) -> "DataFrame":
-        """The rows as a table, with the method and the seed."""
-        from pandas import DataFrame  # slow to load
-
-        return DataFrame(self.rows).assign(method=self.method, seed=self.seed)
-
-    @checked
-    def accuracy(
-        self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
-    ) -> float:
-        """Test accuracy: "last" round, "best" round, or "mean" of the last k.
-
-        It is NaN if the run diverged; how far it came is in `rows`.
-        """
-        curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
-        require(bool(curve), "this history has no round yet")
-        if self.diverged:
-            return math.nan
-        if which == "best":
-            return max(curve)
-        return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
 
 
 @checked
@@ -79,7 +31,7 @@ class Run:
     that every method meets the same ones; nobody without a sample is. `observe` adds
     columns to the history, of names that a round does not have itself: it is called
     each round with a `Round`. One that remembers something has it in a dict `memory`,
-    which a checkpoint keeps.
+    which a checkpoint keeps. `stop` sees the rows after each test, and may end the run.
     """
 
     world: World
@@ -91,6 +43,7 @@ class Run:
     start: Tree | None = None
     keep: Keep = "device"
     judge_every: Count = 1  # rounds between tests; the last is always judged
+    stop: Callable[[list[dict]], bool] | None = None  # as `Patience`
 
     def __post_init__(self) -> None:
         w, asked = self.world, self.participants

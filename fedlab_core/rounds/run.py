@@ -19,9 +19,10 @@ from fedlab_core.engine.merge_runs import merge, numberless
 from fedlab_core.errors import require
 from fedlab_core.keys import undrawn
 from fedlab_core.models.examine import alike
-from fedlab_core.rounds.checkpoint import Checkpoint
+from fedlab_core.rounds.checkpoint import Checkpoint, kept_in
+from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
-from fedlab_core.rounds.records import History, Run, TrainRequest
+from fedlab_core.rounds.records import Run, TrainRequest
 from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.rounds.validate_hooks import during, on_everybodys
 from fedlab_core.rounds.worlds import World
@@ -36,7 +37,7 @@ def run_all(
     engine: Engine = "auto",
     precision: Precision = "float32",
     progress: bool | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Checkpoint | str | os.PathLike | None = None,
 ) -> list[History]:
     """Play several runs side by side; those that can share a cohort train as one.
 
@@ -44,12 +45,13 @@ def run_all(
     that differ, for a client, in nothing but the learning rate and its rule's numbers.
     `engine` and `precision` are those of `train`. A progress bar counts rounds;
     `progress=False`, the variable FEDLAB_PROGRESS=0 and output to a file hide it. With
-    a `checkpoint` the runs go on from where they were when something ended them. Runs
-    of several threads take turns.
+    a `checkpoint`, a path or more, the runs go on from where they were when something
+    ended them, or when fewer rounds were asked for. Runs of several threads take turns.
     """
     require(not torch.is_inference_mode_enabled(), "no training in inference_mode")
     pools = _pools([run.world for run in runs])
-    states = checkpoint.load(runs) if checkpoint else [None] * len(runs)
+    kept = kept_in(checkpoint) if checkpoint else None
+    states = kept.load(runs) if kept else [None] * len(runs)
     simulations = [Simulation(*both) for both in zip(runs, states, strict=True)]
     playing = [simulation.play() for simulation in simulations]
     wanted: dict[int, TrainRequest] = {}
@@ -70,8 +72,8 @@ def run_all(
                     wanted[i] = playing[i].send(answers[i])
                 except StopIteration:
                     del wanted[i]
-            if checkpoint and checkpoint.due:
-                checkpoint.keep(runs, [simulation.state for simulation in simulations])
+            if kept and (kept.due or (kept.strict and not wanted)):
+                kept.keep(runs, [simulation.state for simulation in simulations])
     return [simulation.history for simulation in simulations]
 
 

@@ -20,10 +20,9 @@ from fedlab_core.keys import derive_seed, undrawn
 from fedlab_core.models import initial_state
 from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
+from fedlab_core.rounds.history import OWN, History
 from fedlab_core.rounds.method import COMMON
 from fedlab_core.rounds.records import (
-    OWN,
-    History,
     Round,
     Run,
     RunState,
@@ -70,11 +69,20 @@ class Simulation:
 
     def play(self) -> Requests:
         """The round loop."""
-        while len(self.state.rows) < self.run.rounds and not self.state.diverged_at:
+        while not self._over:
             t, self.now = len(self.state.rows), replace(self.state)
             with during(f"round {t + 1} of {self.method.name}"):
                 yield from self._round(t)
             self.state = self.now
+
+    @property
+    def _over(self) -> bool:
+        """Whether there is no further round: all are played, or the last ended it."""
+        run, rows = self.run, self.state.rows
+        if len(rows) >= run.rounds or self.state.diverged_at:
+            return True
+        judged = bool(run.stop and rows and "accuracy" in rows[-1])
+        return judged and bool(run.stop and run.stop(rows))
 
     def _first(self, g: int) -> Tree:
         """The model that group g begins from."""

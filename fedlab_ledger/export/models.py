@@ -18,8 +18,8 @@ from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError, require
 from fedlab_core.metrics import evaluate, evaluate_own
 from fedlab_core.models import Split
+from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import nothing
-from fedlab_core.rounds.records import History
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, repeat, take
 from fedlab_ledger.export.card import CARD, PERSONAL, GroupModel, card_of

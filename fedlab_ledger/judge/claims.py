@@ -22,6 +22,7 @@ from fedlab_ledger.model.provenance import command
 from fedlab_ledger.model.verdict import (
     CHANCE,
     LEAST,
+    NO_VERDICT,
     NONE,
     OPPOSITE,
     SAME,
@@ -169,6 +170,8 @@ def _judged(claim: Claim, found: Found, scale: str) -> Judged:
         claim.tolerance,
         sign=claim.sign,
         own_scale=scale == "paper",
+        broken=sum(theirs[k]["diverged"] is not None for k in mine if k in theirs),
+        whose=claim.source,
     )
     if claim.without is None:
         return Judged(claim, scale, verdict, mine, theirs)
@@ -213,10 +216,15 @@ def tally(rows: Sequence[Judged]) -> Tally:
             mine = [r for r in mine if r.stand_in == stand_in]
             if mine:
                 words[mine[0].word] = len(mine)
-    able = sum(r.claim.sign != 0 and r.verdict.n >= LEAST for r in once)
+    able = sum(r.claim.sign != 0 and decided(r) for r in once)
     if waiting := len(rows) - sum(r.verdict.word != NONE for r in rows):
         words[NONE] = waiting
     return Tally(len(rows), len(once), words, CHANCE * able)
+
+
+def decided(row: Judged) -> bool:
+    """Whether runs say something of a claim: by enough seeds, beside a sound one."""
+    return row.verdict.word not in (NONE, NO_VERDICT) and row.verdict.n >= LEAST
 
 
 def as_text(rows: list[Judged]) -> str:
@@ -225,6 +233,7 @@ def as_text(rows: list[Judged]) -> str:
     for row in rows:
         claim, v = row.claim, row.verdict
         gain = "" if claim.gain is None else f", by {claim.gain:+.4g} {claim.cell.unit}"
+        gain += f" ({claim.source})" * (bool(gain) and claim.source != "the paper")
         text += [f"{claim.path}: {row.word}", f"  claim: {claim.sentence}{gain}"]
         if row.ran_on:
             text.append(f"  ran on: {row.ran_on}")
@@ -262,7 +271,8 @@ def record(row: Judged) -> dict[str, Any]:
     about: dict[str, Any] = {"id": claim.slug, "paper": claim.paper, "name": claim.name}
     about |= {"again": claim.again, "claim": claim.sentence, "where": cell.where}
     about |= {"sign": claim.sign, "unit": cell.unit, "metric": cell.metric}
-    about |= {"paper_gain": _finite(claim.gain), "tolerance": claim.tolerance}
+    about |= {"paper_gain": _finite(claim.gain), "source": claim.source}
+    about |= {"tolerance": claim.tolerance}
     about |= {"paper_data": dataset(published) if published else ""}
     about |= {"scale": row.scale, "stand_in": row.stand_in, "ran_on": row.ran_on}
     about |= {"data": dataset(here) if here else ""}

@@ -138,6 +138,12 @@ class Cell:
         """Paper, table, row and column in one line."""
         return f"{self.paper}/{self.table} {self.row} | {self.column}"
 
+    @property
+    def source(self) -> str:
+        """Words for whose number it is: the paper's, if `where` names no other."""
+        other = self.where.partition("; ")[2]
+        return other if other.startswith("the authors'") else "the paper"
+
     def said(self, scale: str) -> str:
         """Remarks on it at a scale: its reading and that scale's note."""
         return "; ".join(filter(None, (self.reading, self.notes.get(scale))))

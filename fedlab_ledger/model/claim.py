@@ -7,7 +7,7 @@ from typing import Literal
 
 from fedlab_core.arguments import NotNegative, checked
 from fedlab_core.errors import require
-from fedlab_ledger.model.cells import Cell
+from fedlab_ledger.model.cells import Cell, Setting
 
 _LETTERS = {"α": "alpha", "β": "beta", "γ": "gamma", "λ": "lambda", "ρ": "rho"}
 
@@ -68,6 +68,11 @@ class Claim:
         return self.sides if self.without is None else (*self.sides, self.without)
 
     @property
+    def published(self) -> Setting | None:
+        """What the paper itself runs for it, as far as that is declared."""
+        return self.cell.settings.get("paper")
+
+    @property
     def path(self) -> str:
         """Paper and name in one line."""
         return f"{self.paper}/{self.name}"
@@ -86,6 +91,12 @@ class Claim:
     def where(self) -> str:
         """The setting that it is made in; without one, the whole sentence."""
         return self.setting or self.sentence
+
+    @property
+    def source(self) -> str:
+        """Words for whose gain it is, where that is not the paper's."""
+        other = [c.source for c in self.sides if c.source != "the paper"]
+        return other[0] if other and self.said is None else "the paper"
 
     @property
     def gain(self) -> float | None:

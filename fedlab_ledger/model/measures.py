@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedlab_core.errors import require
-from fedlab_core.rounds.records import History
+from fedlab_core.rounds.history import History
 from fedlab_ledger.model.observers import check_name
 
 _PLAIN = ("last", "best", "acc")

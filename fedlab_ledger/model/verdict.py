@@ -13,11 +13,16 @@ were stored already.
 - "same direction": the interval lies on the claimed side of zero;
 - "undecided": the interval contains zero, or there are fewer than three seeds; then it
   is said which difference would have been seen, four times in five;
+- "differs": the interval contains zero, and at the paper's own scale it leaves the
+  paper's difference out, with the tolerance on both sides;
 - "opposite": the interval lies on the other side of zero;
 - "as good as": of a claim of no difference, the whole interval is within the tolerance
   on both sides of zero; it is "opposite" if the whole interval is outside. Two forms of
   one method are alike wherever the method does nothing: of them it is said only where
   the method does something, where the interval of its gain leaves out zero.
+
+Where the training that a method is compared with diverged in any seed, there is no
+verdict: a broken baseline says nothing of the method.
 
 On other data, or with another network or fewer rounds than the paper's, a word is about
 that stand-in, and it is said so: a stand-in cannot match the paper, nor fail to.
@@ -93,11 +98,14 @@ def judge_gain(
     *,
     sign: Sign | None = None,
     own_scale: bool = True,
+    broken: Whole = 0,
+    whose: str = "the paper",
 ) -> Verdict:
     """Verdict on the paper's A - B, by the seeds that played both A and B.
 
     `sign` is the claimed one, if not that of the paper's number; `own_scale` is whether
-    this is the paper's own data, network and length.
+    this is the paper's own data, network and length. In `broken` of the seeds B
+    diverged. `whose` number the paper's gain is, in words.
     """
     require(paper_gain is not None or sign is not None, "a gain, or at least its sign")
     side = int(np.sign(paper_gain or 0)) if sign is None else sign
@@ -112,6 +120,9 @@ def judge_gain(
         lost = len(both) - len(x)
         return Verdict(word, f"{why}: {found}", mean, half, len(x), lost, seen)
 
+    if broken:
+        many = f"{broken} of {len(both)} seeds"
+        return said(NO_VERDICT, f"what it is compared with diverged in {many}")
     if len(x) < LEAST:
         return said(UNDECIDED, f"fewer than {LEAST} seeds decide nothing")
     if side == 0:
@@ -123,13 +134,17 @@ def judge_gain(
     if towards == 0:
         if half <= _ROUNDING:
             return said(UNDECIDED, "the two are the same in every seed")
-        return said(UNDECIDED, f"a difference of {seen:.2g} would have been seen")
+        why = f"a difference of {seen:.2g} would have been seen"
+        there = paper_gain if own_scale else None
+        if there is None or abs(mean - there) - half <= tolerance + _ROUNDING:
+            return said(UNDECIDED, why)
+        return said(DIFFERS, f"{why}, and {whose}'s {there:+.3g} was not")
     if not own_scale or paper_gain is None:
         return said(SAME, "the difference has the claimed sign")
     off = side * (mean - paper_gain)
-    theirs_ = f"the paper's {paper_gain:+.3g}"
+    theirs_ = f"{whose}'s {paper_gain:+.3g}"
     if _fits(off, half, tolerance):
-        return said(MATCHES, f"as large as {theirs_}")
+        return said(MATCHES, f"within {tolerance:g} of {theirs_}")
     if abs(off) <= tolerance + _ROUNDING:
         return said(SAME, f"too uncertain for its size, {theirs_}")
     return said(SAME, f"{'larger' if off > 0 else 'smaller'} than {theirs_}")

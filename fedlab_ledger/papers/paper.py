@@ -28,13 +28,15 @@ _COLUMNS = (
 class Question:
     """A paper's main claim as its authors would say it, and what one needs for it.
 
-    `changes` is which choice of a round is another than FedAvg's. In the common field
+    `changes` is which choice of a round is another than FedAvg's, `made` what the paper
+    tells its gains for: data, clients, rounds, what is reported. In the common field
     it plays as `arm`, on the table `judged`; `controls` need what it needs.
     """
 
     paper: str
     changes: str
     claim: str
+    made: str
     needs: str
     arm: str
     judged: str = "for_all"
@@ -67,7 +69,7 @@ def paper(
     known(path, "the file", about, parts, parts)
     asked = about["question"]
     names = {f.name for f in fields(Question)} - {"paper"}
-    known(path, "question", asked, names, ["changes", "claim", "needs", "arm"])
+    known(path, "question", asked, names, ["changes", "claim", "made", "needs", "arm"])
     controls = tuple(asked.get("controls", ()))
     by_name = {t.name: t for t in tables}
     claims = _claims(folder / "claims.csv", name, by_name)

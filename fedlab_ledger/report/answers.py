@@ -18,11 +18,11 @@ import numpy as np
 from scipy.stats import binom
 
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.judge.claims import Judged, different
+from fedlab_ledger.judge.claims import Judged, decided, different
 from fedlab_ledger.model.cells import Setting, Table
 from fedlab_ledger.model.describe import ran_on
 from fedlab_ledger.model.lines import Found, Line
-from fedlab_ledger.model.verdict import CHANCE, LEAST, NONE, clear_side
+from fedlab_ledger.model.verdict import CHANCE, LEAST, clear_side
 from fedlab_ledger.papers import CHAPTERS
 from fedlab_ledger.papers.paper import Question
 from fedlab_ledger.report.book import Book
@@ -137,6 +137,12 @@ class Tried:
         return self.effects[0].told[0]
 
     @property
+    def shorter(self) -> bool:
+        """Whether its runs have fewer rounds than the paper's."""
+        theirs = self.effects[0].judged.claim.published
+        return theirs is not None and self.effects[0].setting.rounds < theirs.rounds
+
+    @property
     def ran(self) -> str:
         """On what it ran, and how many comparisons its gain is the mean of."""
         many = len(self.effects)
@@ -145,24 +151,30 @@ class Tried:
 
 @dataclass(frozen=True)
 class Count:
-    """How many of n settings came out ahead, how many behind."""
+    """How many of n settings came out ahead, how many behind.
+
+    In `shorter` of them runs have fewer rounds than the paper's.
+    """
 
     ahead: int
     behind: int
     n: int
+    shorter: int = 0
 
     @classmethod
-    def of(cls, gains: Iterable[Gain]) -> "Count":
+    def of(cls, gains: Iterable[Gain], shorter: int = 0) -> "Count":
         sides = [g.side for g in gains if g.n >= LEAST]
-        return cls(sides.count(1), sides.count(-1), len(sides))
+        return cls(sides.count(1), sides.count(-1), len(sides), shorter)
 
     def __add__(self, other: "Count") -> "Count":
         sums = (self.ahead + other.ahead, self.behind + other.behind)
-        return Count(*sums, self.n + other.n)
+        return Count(*sums, self.n + other.n, self.shorter + other.shorter)
 
     def said(self, many: str) -> str:
-        """In words: 2 of 5 settings, behind in none."""
-        return f"{self.ahead} of {self.n} {many}, behind in {self.behind or 'none'}"
+        """In words: 2 of 5 settings (4 with fewer rounds), behind in none."""
+        short = f" ({self.shorter} with fewer rounds than there)" * bool(self.shorter)
+        behind = f"behind in {self.behind or 'none'}"
+        return f"{self.ahead} of {self.n} {many}{short}, {behind}"
 
 
 @dataclass(frozen=True)
@@ -222,10 +234,10 @@ class Answer:
         claim = e.judged.claim
         sides = f"{claim.cell.row} over {claim.beside.row}"
         own, paper = not e.judged.stand_in, e.paper
-        theirs = "" if paper is None or not own else f" (the paper: {paper:+.1f})"
+        whose = f" ({claim.source}: {paper:+.1f})" if own and paper is not None else ""
         size = "" if own else ", smaller than the paper's"
         whole = f"; over all rounds {e.whole.short}" if e.whole.n >= LEAST else ""
-        return f"{sides}: {e.gain.text}{theirs}{whole}. On {e.ran}{size}."
+        return f"{sides}: {e.gain.text}{whose}{whole}. On {e.ran}{size}."
 
     @property
     def furthest(self) -> tuple[Tried | None, Tried | None]:
@@ -280,8 +292,8 @@ def standings(book: Book) -> dict[str, str]:
 def answer(question: Question, book: Book) -> Answer:
     """The answer to a question."""
     mine = [j for j in book.claimed(question.paper) if j.claim.role == "main"]
-    effects = [Effect(j) for j in different(j for j in mine if _counts(j))]
-    again = [Effect(j) for j in book.claimed("gaps") if _counts(j)]
+    effects = [Effect(j) for j in different(j for j in mine if decided(j))]
+    again = [Effect(j) for j in book.claimed("gaps") if decided(j)]
     by_name: dict[str, list[Effect]] = {}
     for e in effects:
         longer = [t for t in again if _longer(t, e)]
@@ -291,7 +303,8 @@ def answer(question: Question, book: Book) -> Answer:
     arms = (question.arm, *question.controls) if table else ()
     counts = [(arm, in_field(table, arm, book.found)) for arm in arms if table]
     fields = counts[0][1] if counts else Count(0, 0, 0)
-    standing = Standing(Count.of(t.gain for t in tried), fields)
+    shorter = sum(t.shorter for t in tried if t.gain.n >= LEAST)
+    standing = Standing(Count.of((t.gain for t in tried), shorter), fields)
     waiting = len({j.claim.where for j in mine} - set(by_name))
     return Answer(question, tried, waiting, standing, tuple(counts[1:]))
 
@@ -311,10 +324,6 @@ def _longer(attempt: Effect, e: Effect) -> bool:
 
 def _but_rounds(setting: Setting) -> dict:
     return setting.plain() | {"rounds": None}
-
-
-def _counts(j: Judged) -> bool:
-    return j.verdict.word != NONE and j.verdict.n >= LEAST
 
 
 def in_field(table: Table, arm: str, found: Found) -> Count:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.judge.claims import judged
+from fedlab_ledger.judge.claims import Judged, judged
 from fedlab_ledger.model.cells import Cell
 from fedlab_ledger.model.headline import SCALE
 from fedlab_ledger.model.lines import Found
@@ -102,6 +102,11 @@ class Checked:
     def told(self) -> list[Other]:
         """Ways that bring the number within the tolerance."""
         return [other for other in (*self.reported, *self.changed) if other.fits]
+
+
+def tried(gap: Gap, found: Found) -> list[Judged]:
+    """The claim as it failed and with each change, all at the scale of the search."""
+    return judged([gap.before, *gap.claims], found, gap.scale)
 
 
 def checked_of(

@@ -21,7 +21,8 @@ from fedlab_core.arguments import Device, NotNegative, checked
 from fedlab_core.data.files import reason
 from fedlab_core.errors import InputError
 from fedlab_core.rounds.checkpoint import Checkpoint
-from fedlab_core.rounds.records import History, Round, Run
+from fedlab_core.rounds.history import History
+from fedlab_core.rounds.records import Round, Run
 from fedlab_core.rounds.run import run_all
 from fedlab_core.tree import is_finite
 from fedlab_ledger.model.cells import Cell, Setting

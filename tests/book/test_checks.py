@@ -143,7 +143,7 @@ def test_blank_entries_of_a_dict(capsys):
 
 def test_a_wrong_answer_shows_case_got_and_expected():
     expected = (
-        "7.2 — not yet: the numbers differ\n"
+        "4.2 — not yet: the numbers differ\n"
         "  case      first(100, 100, 0.2)\n"
         "  got       100\n"
         "  expected  3.41421"
@@ -153,7 +153,7 @@ def test_a_wrong_answer_shows_case_got_and_expected():
         return m1
 
     with pytest.raises(AssertionError, match=f"^{re.escape(expected)}$"):
-        check("7.2", first)
+        check("4.2", first)
 
 
 def test_an_answer_that_stops_keeps_its_own_error():

@@ -1,4 +1,4 @@
-"""Chapter 7: who holds what, when it pays to train together, and what is said of it."""
+"""Chapter 4: who holds what, when it pays to train together, and what is said of it."""
 
 from dataclasses import replace
 

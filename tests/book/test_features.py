@@ -1,4 +1,4 @@
-"""Chapter 5: what is noted of features, what findings need, what pictures say."""
+"""Chapter 6: what is noted of features, what findings need, what pictures say."""
 
 from dataclasses import replace
 

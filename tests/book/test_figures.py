@@ -1,3 +1,4 @@
+import json
 import re
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +13,7 @@ from matplotlib.colors import to_rgb
 from fedlab_book import figures
 
 ALT = "One line that rises from zero to one over ten rounds"
+PAGE = Path(figures.__file__).parents[1] / "fedlab_browser/playground/page"
 LIGHT, DARK = "#ffffff", "#14181e"
 
 
@@ -35,7 +37,7 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dim + 0.05)
 
 
-@pytest.mark.parametrize("color", figures.PALETTE.values(), ids=figures.PALETTE)
+@pytest.mark.parametrize("color", [*figures.PALETTE.values(), *figures.LETTERS])
 def test_colours_stand_out_from_both_backgrounds(color):
     # WCAG 2.1, 1.4.11: parts of a graphic need 3:1
     assert contrast(color, LIGHT) >= 3
@@ -123,8 +125,11 @@ def test_no_two_verdicts_look_alike_for_the_colour_blind():
     assert {color for _, color in marks} <= set(figures.PALETTE.values())
 
 
-def test_ten_classes_have_ten_colours():
-    assert len(set(figures.CLASSES)) == 10
+def test_letters_have_the_colours_of_the_playground():
+    (line,) = re.findall(
+        r"const CLASSES = (\[.+\]);", (PAGE / "pictures.js").read_text()
+    )
+    assert json.loads(line) == list(figures.LETTERS) and len(set(figures.LETTERS)) == 10
 
 
 def test_no_two_methods_look_alike():

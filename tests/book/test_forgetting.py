@@ -1,4 +1,4 @@
-"""Chapter 6: the rivals, what a round costs, the law, and what a mean betrays."""
+"""Chapter 7: the rivals, what a round costs, the law, and what a mean betrays."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Chapter 4's findings and pictures: by hand, and red where a number is planted."""
+"""Chapter 5's findings and pictures: by hand, and red where a number is planted."""
 
 import warnings
 from dataclasses import replace

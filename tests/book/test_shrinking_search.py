@@ -1,4 +1,4 @@
-"""Chapter 4's search and round: their reach, and the page's own lines."""
+"""Chapter 5's search and round: their reach, and the page's own lines."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from fedlab_book.shares import shares
 from fedlab_core.methods.fedlaw import fedlaw, shrunk
 from tools import paths
 
-CHAPTER = paths.ROOT / "notebooks" / "04_shrinking_the_average.ipynb"
+CHAPTER = paths.ROOT / "notebooks" / "05_shrinking_the_average.ipynb"
 
 
 def test_the_least_share_is_what_all_steps_together_can_do():

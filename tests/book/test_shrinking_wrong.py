@@ -1,4 +1,4 @@
-"""Chapter 4's wrong clinics, by hand."""
+"""Chapter 5's wrong clinics, by hand."""
 
 import numpy as np
 import pytest

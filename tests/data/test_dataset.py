@@ -97,3 +97,11 @@ def test_arrays_that_are_changed_later_change_no_world(kind):
 
 def flat(size: int) -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(size, 2))
+
+
+def test_a_data_set_without_a_test_sample_makes_no_world():
+    """Its accuracy would be nan to the end."""
+    y, none = np.array([0, 1, 1, 0]), np.zeros(0, np.int64)
+    d = data.Dataset("mine", ROWS, y, ROWS[:0], none, ("a", "b"), (0.5,), (0.5,))
+    with pytest.raises(InputError, match="mine has no test sample"):
+        world(d, iid(y, 2), lambda: torch.nn.Linear(3, 2))

@@ -13,7 +13,9 @@ from fedlab_ledger.judge.claims import Judged, as_json, as_text, record, tally
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.verdict import (
     AS_GOOD,
+    DIFFERS,
     MATCHES,
+    NO_VERDICT,
     NONE,
     OPPOSITE,
     SAME,
@@ -101,6 +103,28 @@ def test_two_forms_of_a_method_are_alike_only_where_it_does_something():
         claim(62.0, 60.0, without=cell("none", None))
 
 
+def test_beside_a_baseline_that_diverged_there_is_no_verdict():
+    """Here B has no number of one seed; where A has none, the others decide."""
+    mine, theirs = [62.0, 63.0, 64.0, 65.0], [60.0, 61.0, 62.0, None]
+    c = claim(62.0, 60.0)
+    assert word(c, mine, theirs) == NO_VERDICT
+    assert word(c, [*mine[:3], None], [*theirs[:3], 63.0]) == MATCHES
+    (row,) = judged([c], found(c, mine, theirs))
+    total = tally([row])
+    assert total.words == {NO_VERDICT: 1} and total.by_chance == 0
+    assert "diverged in 1 of 4 seeds" in as_text([row])
+
+
+def test_a_gain_says_whose_number_it_is():
+    c = claim(62.0, 60.0)
+    stored = replace(c, cell=replace(c.cell, where="Table 1; the authors' run"))
+    assert (c.source, stored.source) == ("the paper", "the authors' run")
+    (row,) = judged([stored], found(stored, [62.0] * 3, [60.0] * 3))
+    assert "the authors' run's +2" in row.verdict.why
+    assert "by +2 % (the authors' run)" in as_text([row])
+    assert record(row)["source"] == "the authors' run"
+
+
 def test_a_stand_in_is_said_to_be_one():
     c = claim(62.0, 60.0)
     for one in c.sides:
@@ -161,13 +185,15 @@ def test_claims_of_one_and_the_same_run_count_once():
 
 
 def test_verdicts_are_counted_word_by_word():
-    gains = [52, 53.1, 50.9], [57, 58, 56], [58, 59, 57], [50, 51, 48.5], [40, 41, 39]
+    gains = [52, 53.1, 50.9], [57, 58, 56], [58, 59, 57], [50, 51, 53], [40, 41, 39]
+    gains += ([50, 51, 48.5],)  # about zero, and the paper's 2 points above
     rows = []
     for mine in gains:
         c = claim(62.0, 60.0)
         rows += judged([c], found(c, mine, [50, 51, 49]))
-    assert tally(rows).words == {MATCHES: 1, SAME: 2, UNDECIDED: 1, OPPOSITE: 1}
-    assert tally(rows).runs == 5 and tally(rows).by_chance == 5 * 0.025
+    words = {MATCHES: 1, SAME: 2, UNDECIDED: 1, OPPOSITE: 1, DIFFERS: 1}
+    assert tally(rows).words == words
+    assert tally(rows).runs == 6 and tally(rows).by_chance == 6 * 0.025
 
 
 def test_a_claim_against_its_own_numbers_is_refused():
@@ -190,7 +216,7 @@ def test_claims_as_text():
     assert (
         ran == "  ran on: letters, MLP 128-128, 2 rounds, 3 seeds" or "clients" in ran
     )
-    assert here.startswith("  here: as large as the paper's +2: +2")
+    assert here.startswith("  here: within 1 of the paper's +2: +2")
     assert whole == "  over all rounds: +200.00 ± 24.84 points"
     assert last == "1 claim, 1 different experiments: 1 matches the paper"
     assert "0.0 would come out" in chance

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,6 +216,15 @@ def lines(folder: Path) -> list[dict]:
     return sorted(told, key=lambda line: json.dumps(line, sort_keys=True))
 
 
+def stamps(folder):
+    """When each checkpoint was written; a queue may take one away while we look."""
+    found = {}
+    for path in folder.glob("*.safetensors"):
+        with suppress(FileNotFoundError):
+            found[path] = path.stat().st_mtime_ns
+    return found
+
+
 @pytest.mark.slow
 def test_kills_inside_cells_and_checkpoints_cost_no_bit(tmp_path):
     whole = prepared(tmp_path / "whole")
@@ -226,9 +236,9 @@ def test_kills_inside_cells_and_checkpoints_cost_no_bit(tmp_path):
     under_way = folder / "results" / "ledger" / FOLDER
     while killed < KILLS:
         player, patience = begun(folder), time.monotonic() + 280
-        before = {p: p.stat().st_mtime_ns for p in under_way.glob("*.safetensors")}
+        before = stamps(under_way)
         while player.poll() is None and time.monotonic() < patience:
-            files = {p: p.stat().st_mtime_ns for p in under_way.glob("*.safetensors")}
+            files = stamps(under_way)
             if files and files != before:
                 break
         gone_on += bool(before)

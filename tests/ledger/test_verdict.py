@@ -95,7 +95,11 @@ GAINS = {
     "none, the same runs": ((10, 11, 12), (10, 11, 12), 2, UNDECIDED),
     # differences 1, 2, 3: 2 ± 2.484, although every one of them is above 0
     "ahead in every seed": ((11, 13, 15), (10, 11, 12), 2, UNDECIDED),
-    "behind in every seed": ((9, 9, 9), (10, 11, 12), 2, UNDECIDED),
+    "behind in every seed": ((9, 9, 9), (10, 11, 12), 2, DIFFERS),
+    # 2 ± 2.484 once more: 5.5 is 1.016 outside, 5.4 is within the tolerance of it
+    "unsure, and not the paper's": ((11, 13, 15), (10, 11, 12), 5.5, DIFFERS),
+    "unsure, and perhaps the paper's": ((11, 13, 15), (10, 11, 12), 5.4, UNDECIDED),
+    "unsure, and no such loss": ((11, 13, 15), (10, 11, 12), -1.6, DIFFERS),
     # differences -1, 2, 5: 2 ± 7.45
     "ahead in most seeds": ((9, 13, 17), (10, 11, 12), 2, UNDECIDED),
     # 20 differences of 2, one of -1: clear of zero, though not in every seed
@@ -123,7 +127,23 @@ def test_who_beats_whom(case):
 def test_a_stand_in_neither_matches_nor_fails_to(case):
     mine, theirs, paper, word = GAINS[case]
     here = judge_gain(seeds(*mine), seeds(*theirs), paper, 1.0, own_scale=False)
-    assert here.word == (SAME if word == MATCHES else word)
+    there = {MATCHES: SAME, DIFFERS: UNDECIDED}
+    assert here.word == there.get(word, word)
+
+
+def test_a_baseline_that_diverged_says_nothing_of_a_method():
+    """However clear the seeds are that are left; without it they decide."""
+    mine, theirs = seeds(12, 13, 14, 15), seeds(10, 11, 12, None)
+    assert judge_gain(mine, theirs, 2, 1.0).word == MATCHES
+    broken = judge_gain(mine, theirs, 2, 1.0, broken=1)
+    assert (broken.word, broken.n, broken.lost) == (NO_VERDICT, 3, 1)
+    assert broken.why.startswith("what it is compared with diverged in 1 of 4 seeds")
+
+
+def test_a_gain_is_beside_whoevers_number_it_is():
+    a, b = seeds(12, 13, 14), seeds(10, 11, 12)
+    assert "within 1 of the paper's +2:" in judge_gain(a, b, 2, 1.0).why
+    assert "smaller than a run's +9:" in judge_gain(a, b, 9, 1.0, whose="a run").why
 
 
 def test_gains_are_paired_by_seed():

@@ -130,7 +130,7 @@ def test_the_teachers(proxied):
 
 def noise_of(w: World):
     """The standard normal numbers that ours draws."""
-    places = {n: i for i, n in enumerate(w.model.state_dict())}
+    places = {n: i for i, n in enumerate(w.parameters)}
 
     def noise(t, name, shape):
         now = at_the_server(w, key=(SEED, t, 0))

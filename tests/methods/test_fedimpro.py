@@ -11,7 +11,7 @@ from fedlab_core.engine.plan import make_plan
 from fedlab_core.errors import InputError
 from fedlab_core.keys import normal
 from fedlab_core.methods.fedimpro import Guessed, Impro, update
-from tests.methods.plainly import LOCAL, SEED, differ, played, same, setting
+from tests.methods.plainly import LOCAL, ROUNDS, SEED, differ, played, same, setting
 from tests.reference import fedimpro as plain
 
 WHOLE = replace(LOCAL, drop_last=True)
@@ -37,6 +37,37 @@ def test_equals_the_plain_version(small_world, form, participants, engine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("participants, engine", WAYS)
+def test_statistics_that_remember_equal_the_plain_version_in_eight_rounds(
+    small_world, participants, engine
+):
+    """With omega below 1, where they depend on all batches before."""
+    how = {"tolerance": 1e-4, "rounds": 8}
+    beside_the_plain_version(small_world, "an own mix", participants, engine, **how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size, alike", [(9, True), (16, False)])
+def test_a_short_batch_has_as_many_synthetic_samples_as_a_whole_one(
+    small_world, size, alike
+):
+    """Of ten classes, 9 or fewer samples are joined by ten; 16 by twenty, 9 by ten.
+
+    The plain version goes by the batch, as the authors' code does: the two part where
+    some client's last batch has under ten, and nowhere else.
+    """
+    local, classes = replace(LOCAL, batch_size=size), 10
+    ends = [n % size or size for n in small_world.partition.sizes.tolist()]
+    assert len(set(ends)) > 1
+    assert any(n // classes != size // classes for n in ends) != alike
+    if alike:
+        beside_the_plain_version(small_world, "an own mix", None, "stacked", how=local)
+        return
+    with pytest.raises(AssertionError, match="not close"):
+        beside_the_plain_version(small_world, "an own mix", None, "stacked", how=local)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("form", ["code", "paper"])
 def test_a_heads_statistics_are_of_real_and_drawn_features(
     small_data, small_world, form, participants, engine
@@ -49,23 +80,25 @@ def test_a_heads_statistics_are_of_real_and_drawn_features(
     beside_the_plain_version(w, form, participants, engine, 2e-4)
 
 
-def beside_the_plain_version(w, form, participants, engine, tolerance=2e-5) -> None:
+def beside_the_plain_version(
+    w, form, participants, engine, tolerance=2e-5, how=WHOLE, rounds=ROUNDS
+) -> None:
     options, variant = FORMS[form]
     if form == "code":  # epochs count, not rounds
-        variant = replace(variant, alpha=lambda t: t * WHOLE.epochs / 500)
-    method = fl.fedimpro(WHOLE, **options)
-    s = setting(w, WHOLE, participants)
+        variant = replace(variant, alpha=lambda t: t * how.epochs / 500)
+    method = fl.fedimpro(how, **options)
+    s = setting(w, how, participants, rounds)
     begun = method.server.begin(s.model.state_dict(), w.view).broadcast
 
     def draws(k, t, step, shape):
         mine = torch.arange(len(s.clients[k][1]))
-        key = make_plan([Client(mine, (SEED, t, k))], WHOLE).marks(0)[step]
+        key = make_plan([Client(mine, (SEED, t, k))], how).marks(0)[step]
         return normal(key, shape.numel()).view(shape)
 
     want = plain.run(
         *s.start, *s.sgd, s.by_size, begun["mu"], begun["s"], draws, variant
     )
-    ours = played(w, method, participants, engine)
+    ours = played(w, method, participants, engine, rounds)
     assert len(ours) == len(want)
     for r, other in zip(ours, want, strict=True):
         # outside the engine, our BatchNorm leaves its running statistics alone

@@ -16,7 +16,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.keys import derive_seed
 from fedlab_core.models import initial_state
 from fedlab_core.models.examine import alike, examined
-from fedlab_core.models.layers import Dropout
+from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.models.network import Network
 from tests.models_cases import DATA, LOCAL, SPLIT, TINY, plainly, samples
 
@@ -53,6 +53,8 @@ class Counts(nn.Module):
             self.calls += 1
         if self.how == "noise":
             x = x + torch.randn_like(x)
+        if self.how == "batch":
+            x = x - x.mean(0)
         if self.how == "dropout":
             x = nn.functional.dropout(x, 0.5, self.training)
         return self.a(x.mul_(2) if self.how == "input" else x)
@@ -125,6 +127,13 @@ class Remembers(nn.Module):
         return self.a(x)
 
 
+class Judged(Counts):
+    """A network that does something besides where it is judged, and only there."""
+
+    def forward(self, x):
+        return self.a(x) if self.training else super().forward(x)
+
+
 class Scalar(nn.Module):
     """A network with a parameter that has no axis."""
 
@@ -186,6 +195,13 @@ REFUSED = {
     "attribute": (lambda: Counts("attribute"), "keeps calls from one forward"),
     "noise": (lambda: Counts("noise"), "draws from PyTorch's generator"),
     "dropout": (lambda: Counts("dropout"), "draws from PyTorch's generator"),
+    "judged, buffer": (lambda: Judged("buffer"), "writes its buffer n"),
+    "judged, attribute": (lambda: Judged("attribute"), "keeps calls from one forward"),
+    "judged, noise": (lambda: Judged("noise"), "draws from PyTorch's generator"),
+    "judged, input": (lambda: Judged("input"), "changes its input"),
+    "judged, batch, normed": (lambda: nn.Sequential(BatchNorm(8), Judged("batch")),
+                              "mixes samples: what it gives for one"),
+    "judged, batch": (lambda: Judged("batch"), "mixes samples: what it gives for one"),
     "spectral": (lambda: spectral_norm(nn.Linear(8, 3)), "writes its buffer"),
     "half": (lambda: nn.Linear(8, 3).half(), "weight is float16"),
     "complex": (lambda: nn.Linear(8, 3).to(torch.complex64), "weight is complex64"),

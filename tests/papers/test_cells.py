@@ -142,7 +142,7 @@ def test_every_paper_and_table_is_there():
     for table in papers:
         for cell in table.cells:
             assert (cell.paper, cell.table) == (table.paper, table.name)
-            assert cell.where.startswith(("Table ", "Fig. ", "App. "))
+            assert cell.where.startswith(("Table ", "Fig. ", "App. ", "Theorem "))
             assert cell.settings or cell.lacks
 
 

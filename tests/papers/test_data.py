@@ -172,6 +172,7 @@ columns = ["x | y"]
 [question]
 changes = "weights"
 claim = "c"
+made = "a few"
 needs = "n"
 arm = "A"
 """

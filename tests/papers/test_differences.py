@@ -12,6 +12,7 @@ from fedlab_ledger import Setting
 from fedlab_ledger.papers import DIFFERENCES
 from fedlab_ledger.papers.differences import Difference, Reading, effects
 from fedlab_ledger.run.build import run_of
+from tests.once import the_book
 
 RUN = [d for d in DIFFERENCES if d.stated]
 
@@ -79,3 +80,17 @@ def test_a_difference_has_two_readings_or_a_reason():
         Difference(*about)
     with pytest.raises(InputError, match="n: say why nothing is run"):
         Difference(*about, stated=reading, done=reading, why="both")
+
+
+@pytest.mark.slow
+def test_at_its_own_scale_feddisco_s_best_round_is_far_above_its_last_ten():
+    """So `differences.toml` has it of the reported round, which letters cannot show."""
+    (told,) = [d for d in DIFFERENCES if d.name == "the reported round"]
+    assert told.stated is None and "far above the last ten" in told.why
+    book = the_book()
+    for row in ("FedAvg", "SCAFFOLD", "FedDyn"):
+        cell = book.tables["feddisco/table3"].at(row, "accuracy")
+        assert cell is not None
+        lines = book.found.of(cell.key("paper")).values()
+        apart = [v["metrics"]["best"] - v["metrics"]["mean-10"] for v in lines]
+        assert len(apart) >= 3 and min(apart) > 3

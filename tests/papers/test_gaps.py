@@ -5,7 +5,9 @@ import pytest
 from fedlab_ledger.model.headline import SCALE
 from fedlab_ledger.papers import GAPS, HEADLINES, PAPERS, TABLES
 from fedlab_ledger.papers.gaps import AGAIN, FRESH, SAME, Gap
+from fedlab_ledger.report.gap_checks import tried
 from fedlab_ledger.run.build import run_of
+from tests.once import the_book
 
 EVERY = [gap for gaps in GAPS.values() for gap in gaps]
 
@@ -69,3 +71,16 @@ def test_a_search_checks_the_headlines_numbers_that_it_speaks_of(gap: Gap):
     cells = HEADLINES[gap.claim.paper].cells
     named = [f"{c.table} {c.row} | {c.column}" for c in cells if c.key(SCALE) in keys]
     assert list(gap.checks) == named
+
+
+@pytest.mark.slow
+def test_a_claim_is_shown_at_the_scale_of_its_search():
+    """SCAFFOLD's, in Table 3, has runs at the paper's own scale; its tries have not."""
+    book = the_book()
+    for gap in EVERY:
+        rows = tried(gap, book.found)
+        assert [row.scale for row in rows] == [gap.scale] * (1 + len(gap.tries))
+    (there,) = [g for g in EVERY if g.name == "feddisco-partial"]
+    first, *_ = tried(there, book.found)
+    assert first.verdict.n == 3 and first.stand_in
+    assert len(book.found.of(there.claim.cell.key("paper"))) == 3

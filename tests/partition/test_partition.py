@@ -116,12 +116,14 @@ def test_a_file_changed_by_hand_is_refused(tmp_path):
         "",
         "{",
         "[]",
+        "[" * 100_000,
         "3",
         "{}",
         '{"kind": "iid", "asked": {}, "digest": "", "indices": 3}',
         '{"kind": "iid", "asked": {}, "digest": "", "indices": [["a"]]}',
         '{"kind": "", "asked": {}, "digest": "", "indices": [[99999999999999999999]]}',
     ],
+    ids=lambda body: body[:60],
 )
 def test_another_file_is_refused(tmp_path, body):
     path = tmp_path / "who.json"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import fedlab_core as fl
@@ -219,6 +220,13 @@ def spoiled(path: Path, how: str) -> None:
         save_file(load_file(path), path)
     elif how == "another's":
         save_file({"x": torch.zeros(1)}, path, {"fedlab": json.dumps([1])})
+    elif how == "deep":
+        save_file({"x": torch.zeros(1)}, path, {"fedlab": "[" * 100_000})
+    elif how == "a place too few":
+        with safe_open(path, "pt") as file:
+            head = json.loads(file.metadata()["fedlab"])
+        head["states"] = head["states"][1:]
+        save_file(load_file(path), path, {"fedlab": json.dumps(head)})
     elif how == "the former format":
         about = {"about": "these", "runs": [], "spent": 1.0, "note": "", "places": []}
         save_file({"x": torch.zeros(1)}, path, {"fedlab": json.dumps(about)})
@@ -232,8 +240,9 @@ def spoiled(path: Path, how: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
-    ["cut short", "no head", "another's", "the former format", "text", "a folder"],
-)
+    ["cut short", "no head", "another's", "deep", "a place too few",
+     "the former format", "text", "a folder"],
+)  # fmt: skip
 def test_what_cannot_be_read_is_not_gone_on_from(furnished, tmp_path, how):
     method = fl.fedavg(LOCAL)
     kept = cut(furnished, method, tmp_path / "c")

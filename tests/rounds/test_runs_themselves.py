@@ -119,9 +119,10 @@ def test_a_checkpoint_of_another_experiment_is_not_gone_on_from(tmp_path, name):
 
 
 def test_a_checkpoint_of_the_same_experiment_is(tmp_path):
+    """A path may be text."""
     path = tmp_path / "c.st"
     (first,) = fl.run_all([run()], checkpoint=Checkpoint(path, every=0.0))
-    mine = Checkpoint(path, every=0.0)
+    mine = Checkpoint(str(path), every=0.0)
     (got,) = fl.run_all([run()], checkpoint=mine)
     assert not mine.refused and got.rows == first.rows
 

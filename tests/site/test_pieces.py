@@ -28,6 +28,8 @@ PIECES = {
     # Its slider is for FedDisco, which is not chosen at first.
     "notebooks/02_is_size_the_right_weight.html": ([], ["weigh"], 2),
     BELOW: (["steps"], ["weigh"], 1),
+    # Letters alone: there is no curve whose measure could be chosen.
+    "notebooks/07_features_from_a_shared_distribution.html": (["present"], [], 1),
 }
 _PIECE = "document.querySelector('[data-playground]').playground"
 _ROWS = f"{_PIECE}.run.rows"

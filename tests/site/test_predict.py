@@ -64,7 +64,7 @@ def test_what_follows_opens_with_a_choice(context: BrowserContext, address, plac
 
 
 def test_each_answer_has_a_line_of_its_own(page_of):
-    page = page_of("04_shrinking_the_average")
+    page = page_of("05_shrinking_the_average")
     box = page.locator(".fl-predict").first
     told, lines = box.get_by_role("status"), []
     expect(told).to_be_empty()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedlab_book.figures import CLASSES, INK, PALETTE
+from fedlab_book.figures import INK, LETTERS, PALETTE
 from fedlab_book.panels import Panel
 from fedlab_browser.playground.task import divided
 
@@ -50,7 +50,7 @@ def _bars(ax: Axes, counts: np.ndarray) -> None:
     part = 0.75 * counts / counts.sum(1).max()
     below = np.zeros(len(counts))
     for c, heights in enumerate(part.T):
-        ax.bar(range(len(counts)), heights, 0.7, below, color=CLASSES[c % 10])
+        ax.bar(range(len(counts)), heights, 0.7, below, color=LETTERS[c % 10])
         below += heights
 
 

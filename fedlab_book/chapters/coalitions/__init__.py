@@ -1,1 +1,1 @@
-"""Chapter 7: what its runs show, in numbers and pictures; a module a section."""
+"""Chapter 4: what its runs show, in numbers and pictures; a module a section."""

@@ -1,4 +1,4 @@
-"""Methods and federations of chapter 5: pulled to each other, to zero, or not."""
+"""Methods and federations of chapter 6: pulled to each other, to zero, or not."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Pictures of chapter 5: one image in three clinics' eyes, and letters with clinics.
+"""Pictures of chapter 6: one image in three clinics' eyes, and letters with clinics.
 
 frames(partial(three, done, task, held), Axis("round", (1, 20)))
 frames(partial(inside, done, task, held), Axis("pull", arms), Axis("drawn", SCALES))
@@ -14,7 +14,7 @@ from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from fedlab_book.bench import Comparison
 from fedlab_book.chapters.features.arms import APART
 from fedlab_book.chapters.features.seen import WHO, plane
-from fedlab_book.figures import CLASSES, INK, canvas, styled
+from fedlab_book.figures import INK, LETTERS, canvas, styled
 from fedlab_core import Dataset
 
 SCALES = ("at one scale", "at its own scale")
@@ -95,7 +95,7 @@ def inside(
     ax.plot(*delta.T, "o", color=INK, markersize=6)
     for c, (x, y) in enumerate(means):
         style = {"ha": "center", "va": "center", "fontweight": "bold", "fontsize": 14}
-        ax.text(x, y, names[c], color=CLASSES[c % len(CLASSES)], **style)
+        ax.text(x, y, names[c], color=LETTERS[c % len(LETTERS)], **style)
     accuracy = 100 * row["accuracy"]
     ax.set(xlim=(-wide, wide), ylim=(-wide, wide), aspect="equal")
     ax.set(xticks=[], yticks=[], title=f"{arm}: {accuracy:.0f} % right")
@@ -120,7 +120,7 @@ def _letters(
     """Every image as its letter, those of `own` in colour and on top."""
     for c in sorted(set(labels.tolist()), key=lambda c: c in own):
         mine = c in own
-        colour = CLASSES[c % len(CLASSES)] if mine else _GREY
+        colour = LETTERS[c % len(LETTERS)] if mine else _GREY
         mark: dict[str, Any] = {"marker": f"${names[c]}$", "linewidths": 0}
         size = 60 if mine else 26
         ax.scatter(*points[labels == c].T, s=size, color=colour, **mark)

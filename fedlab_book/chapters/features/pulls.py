@@ -1,4 +1,4 @@
-"""Findings of chapter 5: which pull helps, where, and what is not the reason."""
+"""Findings of chapter 6: which pull helps, where, and what is not the reason."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rivals of chapter 6: a masked head, a head that the server refits, longer steps."""
+"""Rivals of chapter 7: a masked head, a head that the server refits, longer steps."""
 
 from dataclasses import dataclass
 from typing import cast

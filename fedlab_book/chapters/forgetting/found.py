@@ -1,4 +1,4 @@
-"""Findings of chapter 6: what is forgotten in a round, what keeps it, and how long."""
+"""Findings of chapter 7: what is forgotten in a round, what keeps it, and how long."""
 
 from typing import Any
 

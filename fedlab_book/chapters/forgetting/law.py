@@ -1,4 +1,4 @@
-"""The law of chapter 6: what drawn features leave of the clinics' disagreement.
+"""The law of chapter 7: what drawn features leave of the clinics' disagreement.
 
 Gradients of the head by clinic, of their own images and of features drawn from the
 best Gaussians there are: as many drawn as own.

@@ -1,4 +1,4 @@
-"""Findings and pictures of chapter 4: a factor by hand, taken apart, and learned."""
+"""Findings and pictures of chapter 5: a factor by hand, taken apart, and learned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -267,7 +267,7 @@ class Playground {
     });
     this.pictures.planes[1].toggleAttribute("hidden", !second);
     this.stage.classList.toggle("two", !!second);
-    for (const option of this.measured.options) option.disabled = option.value === "letters" && !!second;
+    for (const option of this.measured?.options ?? []) option.disabled = option.value === "letters" && !!second;
     if (!this.compares) return;
     this.compares.setAttribute("aria-pressed", !!second);
     this.switch.hidden = !second;

@@ -117,7 +117,7 @@ def _made(p: Printed, shift: str) -> dict[str, Setting]:
     tiny = _tiny(p)
     if p.row in _CLUSTERING:
         each = dict.fromkeys(worlds(shift), _CLUSTERING[p.row])
-        if p.row == "FedCluster" and "small" in each:
+        if p.row == "FedCluster" and shift in _SPLITS:
             each["small"] = each["small"] | {"options": _SPLITS[shift]}
         return scales(p.row, shift, each, tiny)
     if p.row in _ABLATION:

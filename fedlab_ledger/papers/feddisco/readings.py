@@ -1,7 +1,7 @@
 """FedDisco's differences as pairs of readings that can be run."""
 
 from fedlab_ledger.papers.common import Plain, joined
-from fedlab_ledger.papers.differences import LETTERS, Pair, Reading, method, pair
+from fedlab_ledger.papers.differences import LETTERS, Pair, method, pair
 
 _TWO_LABELS: Plain = {"kind": "niid2", "scenario": {"biased": 5, "unbiased": 1}}
 _DIRICHLET: Plain = {"kind": "dirichlet", "scenario": {"clients": 10, "alpha": 0.3}}
@@ -19,7 +19,6 @@ def _local(stated: Plain, done: Plain) -> Pair:
     return pair(WORLD, {"local": stated}, {"local": done}, _disco())
 
 
-_BEST, _ = pair(WORLD, {}, {}, _disco())
 READINGS: dict[str, Pair] = {
     "normalised discrepancies": pair(WORLD, _disco(normalise=False), _disco()),
     "momentum of clients": _local({"momentum": 0.0}, {"momentum": 0.9}),
@@ -39,9 +38,5 @@ READINGS: dict[str, Pair] = {
     ),
     "FedAvgM's momentum": pair(
         UNEVEN, method("fedavgm", damped=False), method("fedavgm")
-    ),
-    "the reported round": (
-        Reading(_BEST.setting, "last"),
-        Reading(_BEST.setting, "best"),
     ),
 }

@@ -1,5 +1,6 @@
 """FedDisco's cells: what is run for each number of `numbers.toml`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from fedlab_ledger.papers.common import (
@@ -76,6 +77,8 @@ _GRID = {
     for a in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
     for b in (0.05, 0.1, 0.2, 0.4)
 }
+# Rows of Table 3 that are run otherwise: other constants, other clients
+_TUNED, _FORTY = ", a=0.7, b=0.05", ", 40 + 10 clients"
 _METRICS = {row: disco(metric=row.lower()) for row in ("L1", "L2", "cosine")}
 _NO_NEWS = "no text that is drawn here: look at CIFAR-10 with 10 of 60 clients"
 _AFTER = "± over the last 10 rounds, as in the next column"
@@ -105,21 +108,27 @@ def _how(p: Printed) -> Plain:
         return joined(ARMS[_best(p.column)], DISCO)
     if p.row == "FedAvg (1/K)":
         return joined(FEDAVG, {"weigh": {"name": "equal"}})
-    base = p.row.removesuffix(_WITH)
-    return ARMS[base] if base == p.row else joined(ARMS[base], DISCO)
+    if p.row.endswith(_TUNED):
+        return joined(FEDAVG, _GRID[_TUNED.removeprefix(", ")])
+    row = p.row.removesuffix(_FORTY)
+    base = row.removesuffix(_WITH)
+    return ARMS[base] if base == row else joined(ARMS[base], DISCO)
 
 
 def _world(p: Printed) -> DiscoWorld:
     found = _WORLDS[p.table]
-    return found if isinstance(found, DiscoWorld) else found[p.column]
+    world = found if isinstance(found, DiscoWorld) else found[p.column]
+    return replace(world, biased=40) if p.row.endswith(_FORTY) else world
 
 
 def _beside(p: Printed) -> Plain:
     """The row that one with Disco's weights is shown beside."""
-    base = p.row.removesuffix(_WITH)
-    if base == p.row or "over" in p.fields:
+    forty = _FORTY * p.row.endswith(_FORTY)
+    row = p.row.removesuffix(forty).removesuffix(_TUNED)
+    base = row.removesuffix(_WITH)
+    if base == row or "over" in p.fields:
         return {}
-    return {"over": ("table1" if p.table == "table2" else p.table, base)}
+    return {"over": ("table1" if p.table == "table2" else p.table, base + forty)}
 
 
 def _mixed(p: Printed) -> Plain:

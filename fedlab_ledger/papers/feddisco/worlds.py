@@ -48,7 +48,8 @@ DISCO = disco()
 class DiscoWorld:
     """A data set, how it is divided and how long clients train.
 
-    `alpha` and `clients` are NIID-1's; `tail` is rho of the training and of the test
+    `alpha` and `clients` are NIID-1's; `biased` clients of two classes are among those
+    of whom ten take part; `tail` is rho of the training and of the test
     classes; `steps` replaces epochs by so many steps, drawn between the two.
     """
 
@@ -56,6 +57,7 @@ class DiscoWorld:
     split: str = N1
     alpha: float = 0.5
     clients: int = 10
+    biased: int = 50
     epochs: int | None = None
     rounds: int | None = None
     tail: tuple[float, float] | None = None
@@ -107,7 +109,7 @@ def _niid2(biased: int, unbiased: int) -> Plain:
 def _split(world: DiscoWorld, tiny: bool = False) -> Plain:
     news = world.data == "AG News" and not tiny  # 4 classes: 80 % hold two of them
     if world.split == PARTIAL:
-        return _niid2(*((40, 10) if news else (50, 10))) | {"participants": 10}
+        return _niid2(40 if news else world.biased, 10) | {"participants": 10}
     if world.split == N2:
         return _niid2(4, 1) if news else _niid2(5, 1)
     alpha, clients = (0.5, 5) if tiny else (world.alpha, world.clients)

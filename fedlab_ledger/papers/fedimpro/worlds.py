@@ -137,7 +137,8 @@ def scales(
     small = None
     if world.clients == 10 and world.epochs == 1 and begin:
         where = split(world.alpha, 10, world.participants)
-        ours = _ramp(begin["rounds"]) if arm == "FedImpro" else {}
+        rounds = change.small.get("rounds", begin["rounds"])
+        ours = _ramp(rounds) if arm == "FedImpro" else {}
         small = joined(begin, where, how, ours, change.always, change.small)
     return settings(
         tiny=joined(tiny, how, change.always, change.tiny),
@@ -165,5 +166,7 @@ def _paper(arm: str, world: ImproWorld, change: Change) -> Plain:
 def notes_of(made: Mapping[str, Setting], more: Mapping[str, str]) -> dict[str, str]:
     """Notes on what stands in at the scales that there are, and some more."""
     small = made.get("small")
-    stand_in = {} if small is None else {"small": _STAND_INS[small.dataset]}
-    return noted(made, stand_in, more)
+    says = "" if small is None else _STAND_INS[small.dataset]
+    if small is not None and small.dataset != "letters" and small.sample is None:
+        says = f"all of Fashion-MNIST, a small CNN, {small.rounds} rounds"
+    return noted(made, {"small": says}, more)

@@ -42,6 +42,13 @@ def _curves(dataset: str) -> dict[str, MeansWorld]:
 _WORLDS: dict[str, dict[str, MeansWorld]] = {
     "table1": _SILO,
     "table2": {name: replace(w, device=True) for name, w in _SILO.items()},
+    "steadiness": {
+        f"{data} 0 %, across {'devices' if device else 'silos'}": MeansWorld(
+            data, device=device
+        )
+        for data in ("MNIST", "CIFAR-10")
+        for device in (False, True)
+    },
     "table3": {
         f"{network}, cross-{'device' if device else 'silo'}": MeansWorld(
             dataset, device=device

@@ -1,0 +1,111 @@
+"""The history of a run: its rounds, and the models that it ended with."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fedlab_core.arguments import Count, Seed, Whole, checked
+from fedlab_core.errors import require
+from fedlab_core.rounds.extensions import brought
+from fedlab_core.tree import Tree
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+# what a row of a history comes to have, besides what was counted in its round
+OWN = ("accuracy", "loss", "method", "seed")
+
+
+@checked
+@dataclass
+class History:
+    """One row a round; `accuracy` says which of the usual three numbers it reports.
+
+    Printed, it is five lines. Its models have a group axis in `states`, and none in
+    `model()`, which a network's `load_state_dict` takes.
+    """
+
+    method: str
+    seed: Seed
+    rows: list[dict] = field(default_factory=list)
+    states: Tree = field(default_factory=dict)  # the final model of every group
+    group_of: list[int] = field(default_factory=list)  # the group of every client
+    clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
+    diverged_at: int | None = None  # the round that left numbers that are not finite
+
+    def __repr__(self) -> str:
+        first, last = ([{}, *self.rows][k] for k in (min(1, len(self.rows)), -1))
+        judged = any("accuracy" in row for row in self.rows)
+        three = ("last", "best", "mean") if judged else ()
+        scores = ", ".join(f"{which} {self.accuracy(which):.4f}" for which in three)
+        own = "" if self.clients is None else f", worst {self.clients.min():.4f}"
+        losses = (row.get("train_loss", math.nan) for row in (first, last))
+        begun, ended = (f"{loss:.4f}" for loss in losses)
+        groups, clients = len(next(iter(self.states.values()), ())), len(self.group_of)
+        numbers = sum(v[0].numel() for v in self.states.values())
+        early = f", diverged in round {self.diverged_at}" if self.diverged else ""
+        return "\n".join((
+            f"{self.method}, seed {self.seed}: {len(self.rows)} rounds{early}",
+            f"test accuracy: {scores or 'not judged yet'}{own}",
+            f"train loss: {begun} to {ended}; {last.get('bytes', 0) / 1e6:.1f} MB sent",
+            f"models: {groups} of {numbers:,} numbers, for {clients} clients",
+            f"columns: {', '.join(last)}",
+        ))  # fmt: skip
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run ended before its time, in NaN or infinity."""
+        return self.diverged_at is not None
+
+    @property
+    def frame(self) -> "DataFrame":
+        """The rows as a table, with the method and the seed.
+
+        Columns: round, train_loss, participants, steps, bytes (sent so far), and where
+        the round was judged accuracy and loss; worst and spread over clients, if each
+        has its own test or model; the server's and the observer's own; method, seed.
+        """
+        from pandas import DataFrame  # slow to load
+
+        return DataFrame(self.rows).assign(method=self.method, seed=self.seed)
+
+    @checked
+    def accuracy(
+        self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
+    ) -> float:
+        """Test accuracy: "last" round, "best" round, or "mean" of the last k.
+
+        It is NaN if the run diverged; how far it came is in `rows`.
+        """
+        curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
+        require(bool(curve), "this history has no round yet")
+        if self.diverged:
+            return math.nan
+        if which == "best":
+            return max(curve)
+        return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
+
+    @checked
+    def model(self, group: Whole | None = None, client: Whole | None = None) -> Tree:
+        """The final model of the only group, of a group, or of a client's group.
+
+        It is a state without a group axis: `net.load_state_dict(history.model())`.
+        """
+        groups = len(next(iter(self.states.values()), ()))
+        if client is not None:
+            last = len(self.group_of) - 1
+            require(client <= last, f"client must be 0 to {last}, not {client}")
+            group = self.group_of[client]
+        chosen = 0 if group is None and groups == 1 else group
+        said = f"this history has {groups} groups: say model(group) or model(client=k)"
+        require(chosen is not None and chosen < groups, said)
+        return {n: v[chosen].clone() for n, v in self.states.items()}
+
+    def plot(self, *others: "History", column: str = "accuracy") -> Any:
+        """A picture of a column by round, beside other histories', and of the clients.
+
+        Their accuracies stand beside it where each has a test of its own.
+        """
+        return brought("plot")([self, *others], column)

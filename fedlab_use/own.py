@@ -1,0 +1,128 @@
+"""Data, networks and methods of one's own, as they come and by name."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+
+from fedlab_core.arguments import checked
+from fedlab_core.data import Dataset
+from fedlab_core.errors import InputError, require
+
+FILE = ("x_train", "y_train", "x_test", "y_test")  # what a data file must hold
+_MORE = ("classes", "owners_train", "owners_test")
+
+
+@checked
+def dataset(
+    x_train: Any,
+    y_train: Any,
+    x_test: Any,
+    y_test: Any,
+    *,
+    classes: Any = None,
+    name: str = "mine",
+    owners_train: Any = None,
+    owners_test: Any = None,
+) -> Dataset:
+    """A `Dataset` of arrays, tensors, lists or pandas tables, normalised by itself.
+
+    Labels may be words or any whole numbers; `classes` gives their names in order.
+    Tables become float32; a column that never changes becomes zero. Images are
+    bytes, their channels last, and texts are int32 words.
+    """
+    x, x_other = _samples(x_train, "x_train"), _samples(x_test, "x_test")
+    names, y, y_other = _labels(y_train, y_test, classes)
+    mean, std = _measured(x)
+    owners = (owners_train, "owners_train"), (owners_test, "owners_test")
+    own, other = (None if v is None else _array(v, n) for v, n in owners)
+    return Dataset(name, x, y, x_other, y_other, names, mean, std, own, other)
+
+
+def _samples(value: Any, name: str) -> np.ndarray:
+    """Samples; a table's as float32, but word numbers, which are int32."""
+    x = _array(value, name)
+    table = x.ndim == 2 and x.dtype.kind in "fiub" and x.dtype != np.int32
+    return x.astype(np.float32) if table else x
+
+
+def _labels(
+    train: Any, test: Any, classes: Any
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The classes' names, and both parts' labels as places among them."""
+    parts = [_array(train, "y_train"), _array(test, "y_test")]
+    for part, y in zip(("y_train", "y_test"), parts, strict=True):
+        require(y.ndim == 1, f"{part} must be one label a sample, not {y.shape}")
+        require(y.dtype.kind in "iubUSO", f"{part} must be labels, not {y.dtype}")
+    words = any(y.dtype.kind in "USO" for y in parts)
+    held = [[str(v) for v in y] if words else y.tolist() for y in parts]
+    known = sorted({v for y in held for v in y})
+    said = known if classes is None else _array(classes, "classes").tolist()
+    names = [str(v) for v in said]
+    places = classes is not None and not words and set(known) <= {*range(len(names))}
+    order: dict[Any, int] = {v: i for i, v in enumerate(names if words else known)}
+    order = {i: i for i in range(len(names))} if places else order
+    lost = [v for v in known if v not in order]
+    require(not lost, f"classes lacks {lost[:3]}, which are labels")
+    enough = len(names) >= len(order)
+    require(enough, f"classes has {len(names)} names for {len(order)} labels")
+    y, other = (np.array([order[v] for v in labels], np.int64) for labels in held)
+    return tuple(names), y, other
+
+
+def _array(value: Any, name: str) -> np.ndarray:
+    """Numbers as NumPy has them, from whatever holds them in memory."""
+    try:
+        made = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name} is not an array: {error}") from None
+    mixed = made.dtype.kind == "O" and name.startswith("x_")
+    require(made.ndim > 0 and not mixed, f"{name} must be an array of numbers")
+    return made
+
+
+def _measured(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Means and spreads to normalise by: of columns, of channels, none of words."""
+    if x.dtype == np.int32 and x.ndim == 2:
+        return (), ()
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[3] if x.ndim == 4 else 1) / 255
+    mean, std = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
+    return tuple(mean.tolist()), tuple(np.where(std > 0, std, 1.0).tolist())
+
+
+@checked
+def read_dataset(path: str | os.PathLike) -> Dataset:
+    """The `dataset` of an `.npz` file with x_train, y_train, x_test and y_test.
+
+    It may hold classes, owners_train and owners_test, too. Nothing is unpickled.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {n: stored[n] for n in (*FILE, *_MORE) if n in stored}
+    except Exception as error:  # numpy and zipfile raise many kinds
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} cannot be read as an .npz file: {why}") from None
+    missing = [n for n in FILE if n not in arrays]
+    require(not missing, f"{path} lacks {', '.join(missing)}")
+    given = [arrays.pop(n) for n in FILE]
+    return dataset(*given, name=Path(path).stem, **arrays)
+
+
+def named_function(text: str, option: str) -> Callable:
+    """The function of "package.module:name", found from the folder one is in."""
+    module, _, name = text.partition(":")
+    require(bool(module and name), f"{option}: package.module:function, not {text!r}")
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        found = resolve_name(text)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{option} {text}: {error}") from None
+    finally:
+        sys.path.remove(here)
+    require(callable(found), f"{option} {text}: that is not a function")
+    return found

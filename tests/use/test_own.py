@@ -1,0 +1,129 @@
+"""Data as they come: arrays, tensors, tables, files; functions by name."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import load_breast_cancer
+
+import fedlab_core as fl
+from fedlab_use.own import named_function
+
+SOURCE: Any = load_breast_cancer()
+X, Y = SOURCE.data[:60], SOURCE.target[:60]
+WORDS = SOURCE.target_names[Y]
+
+
+def parts(x, y):
+    return x[:40], y[:40], x[40:], y[40:]
+
+
+@pytest.mark.parametrize("kind", ["array", "float32", "tensor", "pandas", "lists"])
+def test_the_same_table_is_the_same_data_set_however_it_is_held(kind):
+    as_it_is = {
+        "array": lambda v: v,
+        "float32": lambda v: np.asarray(v).astype("f4" if v.ndim == 2 else int),
+        "tensor": lambda v: torch.tensor(v),
+        "pandas": lambda v: pd.DataFrame(v) if v.ndim == 2 else pd.Series(v),
+        "lists": lambda v: v.tolist(),
+    }[kind]
+    made = fl.dataset(*map(as_it_is, parts(X, Y)))
+    assert made.shape == (30,) and made.classes == ("0", "1")
+    assert made.x_train.dtype == np.float32 and (made.y_train == Y[:40]).all()
+    mean = X[:40].astype("f4").mean(0, dtype="f8")
+    assert np.allclose(made.mean, mean) and min(made.std) > 0
+
+
+def test_labels_may_be_words_or_begin_anywhere():
+    words = fl.dataset(*parts(X, WORDS))
+    assert words.classes == ("benign", "malignant")
+    assert [words.classes[k] for k in words.y_test] == WORDS[40:].tolist()
+    shifted = fl.dataset(*parts(X, Y + 5))
+    assert shifted.classes == ("5", "6") and (shifted.y_test == Y[40:]).all()
+    named = fl.dataset(*parts(X, Y), classes=[10, 20, 30])
+    assert named.classes == ("10", "20", "30") and (named.y_test == Y[40:]).all()
+    order = fl.dataset(*parts(X, WORDS), classes=["malignant", "benign"])
+    assert (order.y_test == Y[40:]).all()
+
+
+def test_a_column_that_never_changes_trains_like_any_other():
+    constant = np.column_stack([X, np.ones(60)])
+    data = fl.dataset(*parts(constant, Y))
+    assert data.std[-1] == 1.0
+
+    def net() -> torch.nn.Module:
+        return torch.nn.Linear(31, 2)
+
+    w = fl.world(data, fl.iid(data.y_train, 2), net)
+    assert bool(torch.isfinite(w.x).all())
+    assert fl.federate(w, fl.fedavg(fl.Training(lr=0.01)), 1).accuracy() > 0
+
+
+def test_images_and_words_are_taken_as_they_are():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (60, 8, 8, 3)).astype(np.uint8)
+    made = fl.dataset(*parts(images, Y))
+    assert made.shape == (3, 8, 8) and len(made.mean) == 3
+    assert made.mean[0] == pytest.approx(images[:40, ..., 0].mean() / 255)
+    words = rng.integers(0, 9, (60, 5)).astype(np.int32)
+    made = fl.dataset(*parts(words, Y))
+    assert made.shape == (5,) and made.mean == ()
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ((X[:40], Y[:40, None], X[40:], Y[40:]), "y_train must be one label a sample"),
+        ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), "y_train must be labels, not float"),
+        ((X[:40], Y[:30], X[40:], Y[40:]), "y_train"),
+        ((X[:40, :9], Y[:40], X[40:], Y[40:]), "of shapes"),
+        (([[1], [1, 2]], Y[:40], X[40:], Y[40:]), "x_train is not an array"),
+        ((X.reshape(60, 5, 6)[:40], Y[:40], X.reshape(60, 5, 6)[40:], Y[40:]), "uint8"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(given, words):
+    with pytest.raises(fl.InputError, match=words) as refused:
+        fl.dataset(*given)
+    assert "\n" not in str(refused.value)
+
+
+def test_names_that_lack_a_label_are_refused():
+    with pytest.raises(fl.InputError, match="classes lacks"):
+        fl.dataset(*parts(X, WORDS), classes=["benign"])
+    with pytest.raises(fl.InputError, match="1 names for 2 labels"):
+        fl.dataset(*parts(X, Y), classes=["benign"])
+
+
+def test_a_file_of_ones_own_is_read_and_others_refused(tmp_path):
+    names = ("x_train", "y_train", "x_test", "y_test")
+    path = tmp_path / "mine.npz"
+    np.savez(path, **dict(zip(names, parts(X, WORDS), strict=True)))
+    data = fl.read_dataset(path)
+    assert data.name == "mine" and data.classes == ("benign", "malignant")
+    np.savez(tmp_path / "part.npz", x_train=X)
+    np.savez(tmp_path / "objects.npz", x_train=np.array([None]))
+    (tmp_path / "text.npz").write_text("hello")
+    for name, words in (
+        ("part.npz", "lacks y_train, x_test, y_test"),
+        ("text.npz", "cannot be read"),
+        ("none.npz", "cannot be read"),
+        ("objects.npz", "cannot be read"),
+    ):
+        with pytest.raises(fl.InputError, match=words):
+            fl.read_dataset(tmp_path / name)
+
+
+def test_functions_are_found_by_name_from_here(tmp_path, monkeypatch):
+    (tmp_path / "mynet_here.py").write_text("def make():\n    return 7\nsize = 3\n")
+    monkeypatch.chdir(tmp_path)
+    assert named_function("mynet_here:make", "--model")() == 7
+    for text, words in (
+        ("mynet_here:made", "no attribute 'made'"),
+        ("mynet_here:size", "not a function"),
+        ("nothing_here:make", "No module named"),
+        (":make", "package.module:function"),
+    ):
+        with pytest.raises(fl.InputError, match=words):
+            named_function(text, "--model")
