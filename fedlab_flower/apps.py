@@ -98,7 +98,7 @@ def client_app(
 
     A node's configuration says who it is, and where it may keep what it remembers:
     `--node-config 'partition-id=0 memory="/a/folder"'`. The test set of `data(k)` is
-    its own; without one it judges no model. `mods` are Flower's.
+    its own; without one it judges no model. `mods` are Flower's, around its training.
     """
     if isinstance(method, Method):
         deployable(method)
@@ -128,8 +128,8 @@ def client_app(
             return answered(message, str(error))
         return answered(message, reply)
 
-    app = ClientApp(mods=list(mods))
-    app.train()(respond)
+    app = ClientApp()
+    app.train(mods=list(mods))(respond)
     app.evaluate()(respond)
     for kind in QUERIES:
         app.query(kind)(respond)
