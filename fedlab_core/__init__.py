@@ -89,7 +89,7 @@ from fedlab_core.rounds.worlds import Proxy, World, world, world_of
 __version__ = "0.1.0"
 # Names that packages beside the core bring: `fl.save_model` and so on.
 BESIDE = (
-    *("Best", "EachClient", "OwnModels", "Patience", "by_client", "curves"),
+    *("Best", "EachClient", "OwnModels", "Patience", "adapted", "by_client", "curves"),
     *("dataset", "load_model", "read_dataset", "save_model", "together", "tracker"),
 )
 

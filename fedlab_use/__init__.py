@@ -3,6 +3,7 @@
 Its names are also names of `fedlab_core`: `fl.save_model`, `fl.Patience`, and so on.
 """
 
+from fedlab_use.adapt import adapted
 from fedlab_use.keep import Best, OwnModels, load_model, save_model
 from fedlab_use.own import dataset, read_dataset
 from fedlab_use.trackers import tracker
