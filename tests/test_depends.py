@@ -31,7 +31,9 @@ def test_a_chapters_module_is_of_two_chapters_at_most(path, of_notebooks):
     if path.parent.name != "chapters" or path.name != "__init__.py":
         pages = [name for name, found in of_notebooks.items() if path in found]
         named = paths.chapters(ROOT)
-        chapters = {named.get(ROOT / "notebooks" / n, n).split(",")[0] for n in pages}
+        chapters = {
+            str(named.get(ROOT / "notebooks" / n, n)).split(",")[0] for n in pages
+        }
         assert 1 <= len(chapters) <= 2
 
 

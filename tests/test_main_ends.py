@@ -22,13 +22,13 @@ def test_a_diverged_run_says_so(here, capsys):
 
 
 def test_one_seed_that_diverged_is_enough_for_the_exit_code(here, capsys, monkeypatch):
-    play = __main__.run_all
+    play = command.run_all
 
     def second_lost(*runs, **how):
         sound, lost = play(*runs, **how)
         return [sound, replace(lost, diverged_at=1)]
 
-    monkeypatch.setattr(__main__, "run_all", second_lost)
+    monkeypatch.setattr(command, "run_all", second_lost)
     code, out, _ = call(fast("--seeds 0 1"), capsys)
     assert code == 1 and "1 seeds of 2; the others diverged" in out
 

@@ -13,7 +13,8 @@ const PAGES = {
   "tensorboard|mlflow|wandb|trackio|callbacks?|loggers?": "keep_and_continue",
   "checkpoints?|resume|save( model)?|load model|early stop(ping)?": "keep_and_continue",
   "data ?loaders?|hugging ?face|windows|onnx": "what_is_not_here",
-  "secure aggregation|async|compression|docker|deploy(ment)?": "what_is_not_here",
+  "secure aggregation|async|compression|docker": "what_is_not_here",
+  "deploy|deployment|flower|flwr|certificates?": "a_real_federation",
 };
 
 // Who names a page wants that page, by its whole title before a part of it. Who names a
