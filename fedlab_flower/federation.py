@@ -32,7 +32,17 @@ from fedlab_core.tree import Tree, stack, take
 from fedlab_flower import discriminators, scalars
 from fedlab_flower.half import Half
 from fedlab_flower.memory import NEVER
-from fedlab_flower.messages import JUDGE, TRAIN, Ask, Reply, Talk, Trees, enough, told
+from fedlab_flower.messages import (
+    JUDGE,
+    TRAIN,
+    Ask,
+    Facts,
+    Reply,
+    Talk,
+    Trees,
+    enough,
+    told,
+)
 
 
 @dataclass(frozen=True)
@@ -186,10 +196,11 @@ class Federation(Simulation):
             asks.append(Ask(kind, k, self._facts(k, t) | facts, filled, mine))
         return enough((yield asks), len(asks), f"before round 1, {kind}")
 
-    def _facts(self, k: int, t: int) -> dict[str, int | str]:
+    def _facts(self, k: int, t: int) -> Facts:
         memory = self.now.memory
         last = memory["counted"].get(k, NEVER)
-        facts = {"client": k, "round": t, "seed": self.run.seed, "run": memory["run"]}
+        facts: Facts = {"client": k, "round": t, "seed": self.run.seed}
+        facts["run"] = memory["run"]
         return facts | {"counted": last, "clients": len(self.world)}
 
     def _asked(
@@ -269,10 +280,11 @@ class Federation(Simulation):
     def _trained(self, found: dict[int, Reply], cohort: list[Client]) -> Trained:
         """What came of the clients' training, as the engine gives it."""
         models, sent = (_stacked(found, name) for name in ("model", "sent"))
+        said = found.values()
         here = self.world.x.device
         return Trained(
             states={n: v.to(here) for n, v in models.items()},
-            loss=_stacked(found, "told")["loss"],
+            loss=self.world.view.like.new_tensor([r.facts["loss"] for r in said]),
             steps=count_steps(cohort, self.method.training),
             uploads={n: v.to(here) for n, v in sent.items()},
         )

@@ -28,7 +28,16 @@ from torch import from_numpy
 
 from fedlab_core.errors import InputError, require
 from fedlab_core.tree import Tree
-from fedlab_flower.messages import HELLO, JUDGE, TRAIN, Ask, Reply, Trees, tensor_of
+from fedlab_flower.messages import (
+    HELLO,
+    JUDGE,
+    TRAIN,
+    Ask,
+    Facts,
+    Reply,
+    Trees,
+    tensor_of,
+)
 
 __all__ = [
     "ClientApp",
@@ -46,7 +55,7 @@ _KINDS = {sent: kind for kind, sent in _TYPES.items()}
 LOOK = 0.3  # seconds between two looks for answers
 
 
-def _records(facts: Mapping[str, int | str], trees: Trees) -> RecordDict:
+def _records(facts: Facts, trees: Trees) -> RecordDict:
     records: dict[str, Any] = {_FACTS: ConfigRecord(dict(facts))}
     for name, tree in trees.items():
         records[name] = arrays_of(tree)
@@ -104,7 +113,7 @@ def read(message: Message, like: Trees) -> Reply:
             except InputError as error:
                 raise InputError(f"its {name} {n} {error}") from None
     facts = content.config_records.get(_FACTS, {})
-    plain: Any = {n: v for n, v in facts.items() if isinstance(v, (int, str))}
+    plain: Any = {n: v for n, v in facts.items() if isinstance(v, (int, str, float))}
     return Reply(plain, trees)
 
 

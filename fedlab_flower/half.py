@@ -145,7 +145,7 @@ def _train(half: Half, ask: Ask) -> Reply:
     if remembers:
         memory.keep(counted, before, int(ask.facts["round"]), after)
     filled = {name: tree for name, tree in trees.items() if tree}
-    return Reply({}, filled | told(loss=trained.loss[0].detach().cpu()))
+    return Reply({"loss": float(trained.loss[0])}, filled)
 
 
 def keeps(method: Method) -> bool:

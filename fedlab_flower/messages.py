@@ -4,6 +4,7 @@ Nothing here knows how they travel. What arrives is held to what was asked for: 
 answer that is anything else is refused in one line.
 """
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,7 +15,7 @@ from torch import Tensor
 from fedlab_core.errors import InputError, require
 from fedlab_core.tree import Tree, is_finite
 
-Facts = dict[str, int | str]
+Facts = dict[str, int | str | float]
 Trees = dict[str, Tree]
 Got = TypeVar("Got")
 TRAIN, JUDGE, HELLO = "train", "judge", "hello"  # the kinds that are more than a query
@@ -53,6 +54,10 @@ def held_to(ask: Ask, reply: Reply) -> Reply:
     for name in ("client", "round", "run"):
         wanted, got = ask.facts[name], reply.facts.get(name)
         require(got == wanted, f"its answer is of {name} {got!r:.40}, not {wanted!r}")
+    if ask.kind == TRAIN:
+        loss = reply.facts.get("loss")
+        sound = isinstance(loss, float) and math.isfinite(loss)
+        require(sound, f"its loss is {loss!r:.40}")
     for name, tree in reply.trees.items():
         require(is_finite(tree), f"its {name} is not finite")
     return reply

@@ -52,7 +52,7 @@ def nan(content):
 
 
 def infinite_loss(content):
-    content.array_records["told"]["loss"] = Array(np.full((), np.inf, np.float32))
+    content.config_records["facts"]["loss"] = float("inf")
 
 
 def foreign(content):
@@ -106,13 +106,13 @@ WRONG = {
     other_shape: "its model head.weight is float32 of (10, 9), not float32 of (10, 8)",
     other_type: "its model head.weight is float64 of (10, 8), not float32",
     nan: "its model is not finite",
-    infinite_loss: "its told is not finite",
+    infinite_loss: "its loss is inf",
     foreign: "its answer is of client 2, not 1",
     another_round: "its answer is of round 0, not 1",
     another_run: "its answer is of run '0000000000000000', not",
     more: "its model has not the right names: ['backdoor']",
     less: "its model has not the right names: ['head.weight']",
-    no_model: "it has ['told'], not ['model', 'told']",
+    no_model: "it has [], not ['model']",
     huge: "its model head.weight is not saved as NumPy does",
     long_claim: "its model head.weight is float32 of (50000, 50000), not",
     pickled: "its model head.weight has",
