@@ -25,8 +25,9 @@ from fedlab_core.errors import InputError, require
 from fedlab_core.partition import Partition
 from fedlab_core.rounds import Method
 from fedlab_core.rounds.checkpoint import Checkpoint
+from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import nothing
-from fedlab_core.rounds.records import History, Run, RunState
+from fedlab_core.rounds.records import Run, RunState
 from fedlab_core.rounds.worlds import Proxy
 from fedlab_core.tree import Tree
 from fedlab_flower import scalars
@@ -242,10 +243,9 @@ def _played(run: Run, plan: Plan, line: Line) -> History:
     state: RunState | None = None
     checkpoint = None
     if plan.checkpoint:
-        checkpoint = Checkpoint(plan.checkpoint, "a federation on Flower", every=0.0)
+        about = "a federation on Flower"
+        checkpoint = Checkpoint(plan.checkpoint, about, every=0.0, strict=True)
         (state,) = checkpoint.load([run])
-        if checkpoint.refused:
-            raise InputError(checkpoint.refused)
     needed = Needed(plan.enough, _clients_judge(run.method, plan))
     federation = Federation(run, needed, state)
 

@@ -17,6 +17,7 @@ import nbformat
 
 from fedlab_core.methods import METHODS, Entry, named_rule
 from fedlab_core.rounds import Method
+from fedlab_flower.lost import if_lost
 from fedlab_ledger.model.describe import methods
 from fedlab_ledger.papers import TABLES
 from tools import paths, surface
@@ -230,6 +231,7 @@ def card(key: str) -> str:
     lines += [f":{CHOICES[c]}: {said(entry, made, c)}" for c in own]
     if given := options(entry):
         lines.append(f":options: {given}")
+    lines.append(f":if a client is lost: {if_lost(made)}")
     lines.append(f":paper: {citation(entry)}")
     if gap := agreement(made):
         lines.append(f":agreement: {gap}")

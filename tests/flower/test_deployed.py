@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import safetensors.torch as files
 import torch
-from tests.flower.machines import Machines, certificates, node_key, until
 
 import fedlab_core as fl
 from fedlab_core.rounds import simulation
+from tests.flower.machines import Machines, certificates, node_key, until
 from tests.flower.playing import DATA, MAKE, PROXY, SEED, named
 
 pytestmark = [pytest.mark.deployed, pytest.mark.slow]

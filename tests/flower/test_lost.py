@@ -13,7 +13,9 @@ from fedlab_core import InputError
 from fedlab_core.rounds import simulation
 from fedlab_flower import federation
 from fedlab_flower.flower import Here
+from fedlab_flower.lost import if_lost
 from tests.flower.playing import CLIENTS, SEED, deployed, named, simulated
+from tools import gallery
 
 # A server of every kind of memory, clients of every kind, reports and own models.
 KINDS = ["scaffold", "feddyn", "feddc", "fedavgm", "rfedavg", "rfedavg-plus", "ditto"]
@@ -191,3 +193,22 @@ def test_groups_that_look_at_data_say_so_before_anyone_trains(tmp_path):
     peeking = fl.Groups("peeking", lambda world, seed: [int(world.y[0])] * len(world))
     with pytest.raises(InputError, match="groups=peeking cannot be deployed: to begin"):
         deployed(fl.fedavg(groups=peeking), tmp_path, 1)
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("fedavg", "The round is of those who answered."),
+        ("scaffold", "c moves by the share |S| / N of those who answered"),
+        ("feddyn", "the sum of all moves keeps what the client gave before"),
+        ("rfedavg", "others are still told its last report"),
+        ("ditto", "what it keeps stays as of its last round that counted"),
+        ("local", "Its model stays as it is."),
+        ("fesem", "the first round needs as many answers as there are centres"),
+        ("kmeans", "before round 1 nobody may be missing: all models are clustered"),
+    ],
+)
+def test_the_card_of_a_method_says_what_a_lost_client_means(name, says):
+    """Each of these is played above."""
+    assert says in if_lost(named(name))
+    assert f":if a client is lost: {if_lost(fl.METHODS[name]())}" in gallery.card(name)

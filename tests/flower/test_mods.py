@@ -6,15 +6,15 @@ import pytest
 from flwr.clientapp.mod import LocalDpMod, fixedclipping_mod, message_size_mod
 
 from fedlab_core import InputError
-from fedlab_flower import Here, client_app, parts_of, server_app
+from fedlab_flower import Here, Plan, client_app, parts_of, server_app
 from tests.flower.playing import CLIENTS, DATA, MAKE, SEED, WHO, named
 
 
 def played(name: str, *mods) -> list:
     """The histories of two rounds with these mods at every client."""
     client = client_app(named(name), MAKE, parts_of(DATA, WHO), mods=mods)
-    found, how = [], {"clients": CLIENTS, "rounds": 2, "seed": SEED}
-    server = server_app(named(name), MAKE, lambda: DATA, done=found.append, **how)
+    found, how = [], Plan(CLIENTS, rounds=2, seed=SEED)
+    server = server_app(named(name), MAKE, lambda: DATA, done=found.append, **vars(how))
     Here(client, {k + 1: {"partition-id": k} for k in range(CLIENTS)}).play(server)
     return found
 
