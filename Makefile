@@ -30,7 +30,7 @@ book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick \
-	printed course
+	printed course deployed
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' \
@@ -58,7 +58,12 @@ lane: $(READY) ## every test of one LANE: core, ledger or book
 		echo "error: LANE=$(LANE): core, ledger or book" >&2; exit 2; }
 	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory printed book; fi
 	@echo "== Tests: $(LANE)"
-	@$(PYTEST) $($(LANE)_TESTS)
+	@$(PYTEST) -m "not deployed" $($(LANE)_TESTS)
+	@if [ $(LANE) = core ]; then $(MAKE) --no-print-directory deployed; fi
+
+deployed: $(READY) ## test methods on Flower's own processes, over TLS
+	@echo "== Tests: deployed"
+	@$(ONE) $(BIN)/python -m pytest -q -p no:nbval -m deployed tests/flower
 
 printed: $(READY)
 	@echo "== Printed values of notebooks"
