@@ -108,8 +108,8 @@ def test_whatever_is_typed_is_right_or_refused_in_one_line(here, capsys, verb, n
 )
 def test_an_option_given_twice_is_refused_or_both_count(here, capsys, verb, name):
     action = VERBS[verb]._option_string_actions[name]
-    if action.nargs == 0 or name == "--set":
-        return  # a switch says the same twice; --set may be given for other names
+    if action.nargs == 0 or name in ("--set", "--split-set"):
+        return  # a switch says the same twice; these may be given for other names
     sound = {"--momentum": "0", "--budget": "1s", "--keep": "1s"}.get(name, "1")
     value = next(iter(action.choices)) if action.choices else sound
     words = [*line(verb, name, str(value)), f"{name}={value}"]

@@ -11,7 +11,7 @@ from fedlab_book.findings import Row
 from fedlab_book.ledger.claimed import our_gain
 from fedlab_book.panels import Panel, bars, course
 from fedlab_core.rounds.records import Round
-from fedlab_ledger.model.verdict import OPPOSITE, SAME
+from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME
 from fedlab_ledger.report.book import opened
 
 Facts = dict[str, Any]  # what `finding` takes but for its sentence
@@ -176,11 +176,13 @@ def by_letter(found: Comparison) -> Panel:
 
 
 def beside() -> pd.DataFrame:
-    """The ledger's gains of FedImpro over FedAvg beside the paper's, a row a claim."""
+    """The ledger's gains of FedImpro over FedAvg beside the paper's, where it ran."""
     rows = []
     for j in opened().claimed("fedimpro"):
         cell, gain = j.claim.cell, j.claim.gain
         if gain is None or j.claim.beside.row != "FedAvg" or cell.where != "Table 1":
+            continue
+        if j.verdict.word == NONE:
             continue
         says = {SAME: "it gains", OPPOSITE: "it loses"}
         rows.append(
