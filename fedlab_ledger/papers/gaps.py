@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fedlab_core.errors import require
 from fedlab_ledger.model import Cell, Claim, Setting, Table
+from fedlab_ledger.model.cells import Scale
 from fedlab_ledger.papers.common import Plain, joined
 from fedlab_ledger.papers.numbers import known, read
 
@@ -52,7 +53,7 @@ class Gap:
     claim: Claim
     suspects: str
     tries: tuple[Try, ...]
-    scale: str = "small"
+    scale: Scale = "small"
     seeds: Sequence[int] = FRESH
     found_by: Sequence[int] = (0, 1, 2)
     checks: Sequence[str] = ()
