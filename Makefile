@@ -59,7 +59,6 @@ lane: $(READY) ## every test of one LANE: core, ledger or book
 	@if [ $(LANE) = book ]; then $(MAKE) --no-print-directory printed book; fi
 	@echo "== Tests: $(LANE)"
 	@$(PYTEST) -m "not deployed" $($(LANE)_TESTS)
-	@if [ $(LANE) = core ]; then $(MAKE) --no-print-directory deployed; fi
 
 deployed: $(READY) ## test methods on Flower's own processes, over TLS
 	@echo "== Tests: deployed"
