@@ -90,7 +90,8 @@ def picture(judge: str) -> tuple[Figure, str]:
     """The map of the six fields by a judge."""
     title, rows = judge.capitalize(), rows_of(judge)
     panel = found.picture(spots(judge), rows, [*FIELDS], title=title)
-    return panels.picture(panel, wide=380)
+    fig, alt = panels.picture(panel, wide=380)
+    return fig, f"{alt} Five are measured on letters and one on Fashion-MNIST."
 
 
 def beaten() -> str:
