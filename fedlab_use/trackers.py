@@ -8,6 +8,7 @@ import csv
 import io
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
@@ -37,7 +38,7 @@ def tracker(
     return TRACKERS[kind](str(place), run or "run", about or {})
 
 
-class Tracker:
+class Tracker(ABC):
     """An observer with a way out: `close` ends it, and so does `with`."""
 
     def __call__(self, now: Round) -> dict:
@@ -46,10 +47,11 @@ class Tracker:
         self.write(now.number, numbers)
         return {}
 
+    @abstractmethod
     def write(self, number: int, row: Row) -> None:
         """Note a round's numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """End the run where it is written."""
 
@@ -76,6 +78,9 @@ class _Csv(Tracker):
         table.writerows(self.memory["rows"])
         with replacing(self.path) as file:
             file.write(text.getvalue().encode())
+
+    def close(self) -> None:
+        """Nothing is left to end: every round is in the file."""
 
 
 class _TensorBoard(Tracker):

@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.once import each
+from tools.paths import PACKAGES
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = (
-    "fedlab_core",
-    "fedlab_use",
-    "fedlab_flower",
-    "fedlab_ledger",
-    "fedlab_browser",
-    "fedlab_book",
-)
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
     for package in PACKAGES

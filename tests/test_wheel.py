@@ -11,18 +11,11 @@ from pathlib import Path
 import pytest
 
 import fedlab_core
+from tools.paths import PACKAGES
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = (
-    "fedlab_core",
-    "fedlab_use",
-    "fedlab_flower",
-    "fedlab_ledger",
-    "fedlab_browser",
-    "fedlab_book",
-)
 FIVE_LINES = """
 import fedlab_core as fl
 data = fl.load("letters", n_train=200, n_test=50)

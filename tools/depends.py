@@ -12,15 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-PACKAGES = (
-    "fedlab_core",
-    "fedlab_use",
-    "fedlab_flower",
-    "fedlab_ledger",
-    "fedlab_browser",
-    "fedlab_book",
-    "tools",
-)
+from tools import paths
+
+PACKAGES = (*paths.PACKAGES, "tools")
 _NOT_OURS = {"_build", "build", ".venv", ".git", ".ipynb_checkpoints"}
 _INSTALLED = (".egg-info/", "__editable__")  # the lock file speaks for these
 _MAGIC = ("%", "!", "?")

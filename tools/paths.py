@@ -5,6 +5,14 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = (
+    "fedlab_core",
+    "fedlab_use",
+    "fedlab_flower",
+    "fedlab_ledger",
+    "fedlab_browser",
+    "fedlab_book",
+)
 SLIDES = "slides"  # of the chapters, in the site
 
 
