@@ -1,9 +1,14 @@
+from importlib.metadata import requires
+
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools import assets, lock
 from tools.exercises import ExerciseError, blank, main, pairs
+from tools.paths import ROOT
 
 SOLUTION = """\
 def weights(sizes):
@@ -82,6 +87,25 @@ def test_lock_is_portable():
 def test_lock_refuses_a_package_without_a_version():
     with pytest.raises(ValueError, match="not an exact version: torch @ file"):
         lock.lock_text("torch @ file:///tmp/torch.whl\n")
+
+
+def test_a_new_environment_can_be_made_from_the_lock():
+    """pip refuses a lock whose packages contradict one another."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    locked = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    versions = {canonicalize_name(one.name): str(one.specifier)[2:] for one in locked}
+    wrong = []
+    for one in locked:
+        if one.marker is not None and not one.marker.evaluate():
+            continue
+        for needed in map(Requirement, requires(one.name) or ()):
+            if needed.marker is not None and not needed.marker.evaluate({"extra": ""}):
+                continue
+            version = versions.get(canonicalize_name(needed.name))
+            # None: `pip freeze` leaves out setuptools and wheel
+            if version and not needed.specifier.contains(version, prereleases=True):
+                wrong.append(f"{one} needs {needed}, locked is {version}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_an_altered_asset_is_refused(tmp_path):
