@@ -266,7 +266,7 @@ def _played(run: Run, plan: Plan, line: Line) -> History:
 def parts_of(
     data: Dataset, partition: Partition, tests: Partition | None = None
 ) -> Callable[[int], Dataset]:
-    """What each client of a split holds, to try a federation on one machine.
+    """A function of k that gives what client k holds, to try it on one machine.
 
     Its test set is that of `tests`, or everybody's.
     """

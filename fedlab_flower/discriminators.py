@@ -93,7 +93,7 @@ def estimate(method: Method, w: World, seed: int, ask: Everybody) -> Talk[Tensor
 
 
 def _of(kind: str, now: Tree) -> Tree:
-    """What is said of each pair: a gradient, or a share of right guesses."""
+    """An answer's form for these pairs: gradients, or shares of right guesses."""
     rows = len(now["shift"])
     right = {"right": torch.zeros(rows, dtype=torch.float64)}
     return right if kind == "score" else now
@@ -152,7 +152,7 @@ def score(method: Method, w: World, k: int, ask: Ask) -> Reply:
 
 
 def _side(pairs: Tensor, k: int, ask: Ask) -> Tensor:
-    """Which of the two a client is in each of its pairs."""
+    """0 or 1 for each pair of a client: the place that it has in it."""
     n = int(ask.facts["clients"])
     return (torch.triu_indices(n, n, 1)[1][pairs] == k).long()
 

@@ -217,7 +217,7 @@ class Federation(Simulation):
         return enough((yield asks), least, f"round {t + 1}, {kind}")
 
     def _like(self, ask: Ask) -> Trees:
-        """What an answer looks like: what a client that has only blanks would say."""
+        """An answer's form: that of a client that has only blanks."""
         if ask.kind == JUDGE:
             number = torch.zeros((), dtype=torch.float64)
             return told(accuracy=number, loss=number)
@@ -278,7 +278,7 @@ class Federation(Simulation):
         yield from self._record(t, ids, before, trained, weights, uploads)
 
     def _trained(self, found: dict[int, Reply], cohort: list[Client]) -> Trained:
-        """What came of the clients' training, as the engine gives it."""
+        """The clients' training, as the engine gives it."""
         models, sent = (_stacked(found, name) for name in ("model", "sent"))
         said = found.values()
         here = self.world.x.device
@@ -290,7 +290,7 @@ class Federation(Simulation):
         )
 
     def _picked(self, t: int, ids: list[int]) -> Talk[list[int]]:
-        """Who said which of the groups' models suits it; they are in their groups."""
+        """Clients that named the group whose model suits them; they are in it now."""
         w, now, groups = self.world, self.now, self.method.groups
         assert groups.pick is not None
         models = {f"model-{g}": s.model for g, s in enumerate(now.servers)}
@@ -301,7 +301,7 @@ class Federation(Simulation):
         return ids
 
     def _reported(self, t: int, ids: list[int], reports: Reports) -> Talk[list[int]]:
-        """Who reported on the model that it is sent, before it trains."""
+        """Clients that reported on the model they are sent, before they train."""
         now = self.now
         start = [server.begin for server in now.servers]
 

@@ -21,7 +21,7 @@ _GROUPS = {
 
 
 def if_lost(method: Method) -> str:
-    """What becomes of a round, in a sentence, when a client does not answer."""
+    """A sentence on what becomes of a round when a client does not answer."""
     said = []
     exchange = method.rule.exchange
     if method.server.name in _ADDS:

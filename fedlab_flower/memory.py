@@ -33,7 +33,7 @@ class Memory:
 
     @property
     def path(self) -> Path:
-        """Where it lies: a run's name is the server's word, and no way out of here."""
+        """Its file. A run's name is the server's word, and no way out of the folder."""
         sound = re.fullmatch(r"[0-9a-f]{16}", self.run)
         require(bool(sound), f"run {self.run!r:.40} is not the name of a run")
         return Path(self.folder) / f"{self.run}-{self.client}.safetensors"

@@ -20,7 +20,7 @@ def known(weigh: Any) -> bool:
 
 
 def told(weigh: Any, counts: Tensor) -> Tensor:
-    """What clients with these counts tell: a row each."""
+    """Numbers that clients with these counts tell: a row each."""
     if isinstance(weigh, Disco):
         return far_from(counts, weigh.target, weigh.metric)
     return weigh.told(counts)

@@ -40,7 +40,7 @@ class Line:
         self.run = ""
 
     def gather(self, wait: float) -> list[Reply]:
-        """What every client says when it joins; all of them must come in time."""
+        """Every client's first words; all of them must come in time."""
         end = time.monotonic() + wait
         while True:
             self.greet()
@@ -101,7 +101,7 @@ class Line:
         return [message for _, message in self.sent]
 
     def answers(self, asks: Sequence[Ask], replies: Iterable[Message]) -> Answers:
-        """What came back, by client; what cannot be counted is said in one line."""
+        """Replies by client, or in one line why there is none that counts."""
         found: Answers = {a.client: "it is not connected" for a in asks}
         found |= {a.client: f"no answer in {self.limit:g} s" for a, _ in self.sent}
         asked = {m.metadata.message_id: ask for ask, m in self.sent}

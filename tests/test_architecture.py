@@ -315,7 +315,6 @@ def clauses(source: str, file: str) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*PACKAGES, "tools", "benchmarks", "tests"])
 def test_docstrings_begin_with_a_thing_or_a_verb(folder):
     files = sorted((ROOT / folder).rglob("*.py"))

@@ -1,4 +1,4 @@
-"""What a course needs of a chapter, read from its notebook; and its lab sheet."""
+"""A course's questions and times, read from a chapter's notebook; its lab sheet."""
 
 import re
 from dataclasses import replace

@@ -178,7 +178,7 @@ def questions(notebook: NotebookNode) -> Iterator[Question]:
 
 
 def _imported(notebook: NotebookNode, known: dict[str, Any]) -> None:
-    """What the notebook imports: questions may have their answers from there."""
+    """Add what the notebook imports: questions may have their answers from there."""
     for cell in notebook.cells:
         if cell.cell_type == "code" and "install" not in cell.metadata.get("tags", []):
             for line in ast.parse(cell.source).body:

@@ -86,7 +86,7 @@ def halves(world: World, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
 
 
 def halves_of(world: World, k: int, smallest: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Those of client k, where the smallest client has so many samples."""
+    """Two halves of client k's samples, where the smallest client has so many."""
     key = keys_of(torch.tensor([seed, k, _SPLIT]))
     mine = world.client(k)
     mine = mine[random_bits(key, len(mine)).argsort()]

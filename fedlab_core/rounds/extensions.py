@@ -21,7 +21,7 @@ def installed() -> list[ModuleType]:
 
 
 def brought(name: str) -> Any:
-    """What an installed package has by this name among its `OFFERS`."""
+    """An installed package's offer of this name, from its `OFFERS`."""
     for module in installed():
         if name in (offers := getattr(module, "OFFERS", {})):
             return offers[name]

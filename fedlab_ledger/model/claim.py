@@ -69,7 +69,7 @@ class Claim:
 
     @property
     def published(self) -> Setting | None:
-        """What the paper itself runs for it, as far as that is declared."""
+        """The paper's own setting for it, as far as that is declared."""
         return self.cell.settings.get("paper")
 
     @property

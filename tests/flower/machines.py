@@ -95,7 +95,7 @@ def free_ports(many: int) -> list[int]:
 
 
 def until(there: Callable[[], Any], seconds: float, what: str) -> Any:
-    """What comes of asking until there is something; else this fails."""
+    """Ask until there is something, and return it; else fail."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := there():
@@ -181,7 +181,7 @@ class Machines:
         process.wait()
 
     def flwr(self, *words: Any, seconds: float = 300) -> str:
-        """What a `flwr` command prints."""
+        """Output of a `flwr` command."""
         done = subprocess.run(
             [str(BIN / "flwr"), *map(str, words)],
             env=self.env,
@@ -201,7 +201,7 @@ class Machines:
         return int(json.loads(said[said.index("{") :])["run-id"])
 
     def status(self, run: int) -> str:
-        """What became of a run: `flwr run` says nothing of that."""
+        """A run's state: `flwr run` says nothing of it."""
         said = self.flwr("list", "here", "--run-id", run, "--format", "json")
         return json.loads(said[said.index("{") :])["runs"][0]["status"]
 

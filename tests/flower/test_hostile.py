@@ -122,7 +122,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def lost(tmp_path_factory):
-    """What comes of three rounds where client 1 is simply missing in the second."""
+    """Three rounds in which client 1 is simply missing in the second."""
     folder = tmp_path_factory.mktemp("lost")
     return deployed(named("fedavg"), folder, 3, without(1, 2), enough=2)[0]
 

@@ -64,7 +64,7 @@ def test_a_data_set_of_theirs_makes_the_same_world():
 
 
 class Given:
-    """What Flower Datasets calls a Partitioner, as far as one of ours builds on it."""
+    """A Partitioner of Flower Datasets, as far as one of ours builds on it."""
 
     dataset: Rows
 

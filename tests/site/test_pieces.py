@@ -137,7 +137,7 @@ def test_a_goal_is_reached_by_its_solution_and_not_before(
 
 
 def test_a_name_stands_for_several_choices(context: BrowserContext, address):
-    """What only another name of the row had chosen is as usual again."""
+    """Choices of another name of the row alone are as usual again."""
     place = f"{address}/notebooks/08_everyone_on_one_field.html?reveal"
     with opened(context, place) as visit:
         root = visit.page.locator("[data-playground]").first

@@ -143,7 +143,7 @@ def _words(deal: str, spot: Spot) -> str:
 
 
 def right(at: Spots) -> str:
-    """Which of the guesses gains most on two big ones."""
+    """The guess that gains most on two big ones."""
     return max(LOUD, key=lambda arm: at[arm, BIG].gains.mean())
 
 

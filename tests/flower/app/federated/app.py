@@ -1,4 +1,4 @@
-"""What two machines and a server would run: the tests' small world, by any method.
+"""The app of two machines and a server: the tests' small world, by any method.
 
 The folder that FEDLAB_TRIED names is where it says how far it is, and what came of it.
 """
