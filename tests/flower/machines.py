@@ -94,13 +94,15 @@ def free_ports(many: int) -> list[int]:
     return ports
 
 
-def until(there: Callable[[], Any], seconds: float, what: str) -> Any:
+def until(
+    there: Callable[[], Any], seconds: float, what: str, pause: float = 0.2
+) -> Any:
     """Ask until there is something, and return it; else fail."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := there():
             return found
-        time.sleep(0.2)
+        time.sleep(pause)
     raise AssertionError(f"after {seconds:g} s: {what}")
 
 
@@ -152,7 +154,8 @@ class Machines:
             return False
 
     def _start(self, name: str, *command: Any) -> subprocess.Popen:
-        words = [str(BIN / command[0]), *map(str, command[1:])]
+        patient = [sys.executable, Path(__file__).parent / "patient.py"]
+        words = list(map(str, [*patient, *command]))
         with (self.folder / f"{name}.log").open("ab") as log:
             out: dict[str, Any] = {"stdout": log, "stderr": subprocess.STDOUT}
             self.started[name] = subprocess.Popen(
@@ -213,7 +216,8 @@ class Machines:
             return status if status.startswith("finished") else ""
 
         try:
-            return until(over, seconds, f"run {run} goes on")
+            # to ask costs a process of Flower's, which takes a core for seconds
+            return until(over, seconds, f"run {run} goes on", pause=3)
         except AssertionError:
             print(self.logs())
             raise
