@@ -44,6 +44,11 @@ class Partition:
         owners = " and ".join(f"client {k}" for k in who[:2])
         require(not len(twice), f"sample {twice[:1].tolist()} is twice in {owners}")
 
+    def __repr__(self) -> str:
+        sizes, asked = self.sizes, ", ".join(f"{n}={v}" for n, v in self.asked.items())
+        held = f"{sizes.min():,} to {sizes.max():,} of {sizes.sum():,} samples"
+        return f"{self.kind}({asked}): {len(self)} clients with {held}"
+
     def __len__(self) -> int:
         return len(self.indices)
 

@@ -55,6 +55,12 @@ class World:
             samples = f"samples from 0 to {len(self.x_test) - 1}"
             require(bool(inside), f"tests: client {k} must have one or more {samples}")
 
+    def __repr__(self) -> str:
+        size = sum(p.numel() for p in self.model.parameters())
+        server = f", {len(self.proxy[0]):,} with the server" if self.proxy else ""
+        tests = f"tested on {len(self.x_test):,}{server}; a model of {size:,} numbers"
+        return f"{self.partition}, {tests}"
+
     def __len__(self) -> int:
         return len(self.partition)
 
