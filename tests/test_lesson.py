@@ -70,6 +70,11 @@ def test_a_lesson_has_what_its_notebook_says():
         (("# Who?", GLANCE, EXERCISES), (ASKED, LIVE), "its first text is not a title"),
         ((OPENING, EXERCISES), (ASKED, LIVE), "no line “**Time.**"),
         ((OPENING, GLANCE), (ASKED, LIVE), "no section “Exercises”"),
+        (
+            (OPENING, GLANCE.replace("30", "40"), EXERCISES),
+            (ASKED, LIVE),
+            "take 30 minutes: “**Time.** 45 minutes, exercises 40.”",
+        ),
         ((OPENING, GLANCE, EXERCISES), (ASKED,), "no exercise in a live piece"),
         ((OPENING, GLANCE, EXERCISES), (LIVE,), "no question that waits"),
         (

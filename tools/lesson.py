@@ -23,7 +23,7 @@ EXERCISE = re.compile(
 )
 _FOLDED = re.compile(r"^:{3,}\{admonition\}.*?^:{3,}[ ]*$\n?", re.MULTILINE | re.DOTALL)
 _TIME = re.compile(
-    r"\*\*Time\.\*\* (?P<reading>\d+) minutes(?:, exercises (?P<exercises>\d+))?"
+    r"\*\*Time\.\*\* (?P<reading>\d+) minutes, exercises (?P<exercises>\d+)\."
 )
 _KNOB = ("turn", "in the page")
 
@@ -111,6 +111,9 @@ def read(notebook: NotebookNode, name: str) -> Lesson:
     exercises = [*_exercises(prose, goals)]
     if not any(e.turns and e.goal for e in exercises):
         raise LessonError("no exercise in a live piece, which has a goal")
+    minutes = sum(e.minutes for e in exercises)
+    if minutes != int(time["exercises"]):
+        raise LessonError(f"its exercises take {minutes} minutes: “{time[0]}”")
     asked = list(questions(notebook))
     if not asked:
         raise LessonError("no question that waits for an answer (`predict(...)`)")
