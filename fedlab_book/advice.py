@@ -14,9 +14,13 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import svg
 from fedlab_book.html import macros
+from fedlab_ledger.model.cells import Table
+from fedlab_ledger.model.describe import clients, data, network
 from fedlab_ledger.model.lines import Line
 from fedlab_ledger.model.verdict import LEAST
+from fedlab_ledger.papers import TABLES, field
 from fedlab_ledger.report.answers import Gain
+from fedlab_ledger.report.book import Book
 
 ALL, OWN = GOALS = ("one model for everybody", "a model for each client")
 BASE = "FedAvg"
@@ -25,6 +29,16 @@ PERSONAL = ("FedCollab", "Local", "Fine-tune")  # give clients different models
 # do less than a paper's method
 CONTROLS = ("Equal weights", "FedAvg, rate chosen", "Local", "Fine-tune", "Server-FT")
 TIE = 0.5  # points: methods no further apart than this are told by their costs
+
+CLIENTS = {  # who they are, and the common field that has them
+    "few a round, labels very skewed": "FedImpro's",
+    "some know few classes, one knows all": "FedDisco's",
+    "labels mildly skewed": "FedLAW's",
+    "sorted by label, a quarter a round": "rFedAvg's",
+    "four kinds of clients": "FedCollab's",
+    "labels uneven, clothes": "Fashion-MNIST",
+}
+HOME = {"rFedAvg's": "rFedAvg+"}  # whose paper a field is from; else its name says it
 
 Lines = Callable[[str, str, str], Mapping[int, Line]]  # of an arm, a field and a goal
 
@@ -46,6 +60,35 @@ class Advice:
     @property
     def arm(self) -> str:
         return self.best if self.gain.side > 0 else BASE
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What was measured on the common fields, to ask for advice."""
+
+    book: Book
+
+    def played(self, goal: str) -> Table:
+        return TABLES["field/for_all" if goal == ALL else "field/for_own"]
+
+    def lines(self, arm: str, who: str, goal: str) -> Mapping[int, Line]:
+        cell = self.played(goal).at(arm, CLIENTS[who])
+        return self.book.found.of(cell.key("small")) if cell else {}
+
+    def arms(self, goal: str, labelled: bool) -> list[str]:
+        return allowed([a for a in field.ARMS if " + " not in a], goal, labelled)
+
+    def advice(self, goal: str, labelled: bool, who: str) -> "Advice | None":
+        home = HOME.get(CLIENTS[who], CLIENTS[who].removesuffix("'s"))
+        arms = self.arms(goal, labelled)
+        return advise(self.lines, arms, list(CLIENTS), goal, who, home)
+
+    def ran(self, goal: str, who: str) -> str:
+        """On what it was measured: data, network, clients."""
+        cell = self.played(goal).at(BASE, CLIENTS[who])
+        assert cell is not None
+        s = cell.settings["small"]
+        return f"{data(s)}, {network(s)}, {clients(s)}"
 
 
 def allowed(arms: Sequence[str], goal: str, labelled: bool) -> list[str]:

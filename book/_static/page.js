@@ -133,7 +133,8 @@ if (federations.length) trainWhenSeen(federations, new URL("playground/", docume
 
 // A question is answered before what follows is read: the rest of its section opens with
 // the choice, and with a click on "I only want to read", which is remembered and holds
-// for every page, with `?reveal`, for printing, and for a search within the page.
+// for every page, with `?reveal`, for printing, and for a search within the page. Who has
+// not chosen is then told the right answer.
 const READING = "fl-reading";
 const questions = [];
 
@@ -151,6 +152,11 @@ function ask(box, choose) {
   let next = (box.closest("div.cell") ?? box).nextElementSibling;
   for (; next; next = next.nextElementSibling) closed.push(next);
   const open = () => {
+    const right = box.querySelector("input[data-right]");
+    if (right && !box.querySelector("input:checked")) {
+      right.checked = true;
+      choose(right);
+    }
     hint.remove();
     for (const one of closed) one.hidden = false;
     window.dispatchEvent(new Event("resize"));

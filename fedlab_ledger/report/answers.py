@@ -193,6 +193,12 @@ class Standing:
         return stance(self.own + self.fields)
 
     @property
+    def ahead(self) -> str:
+        """In how many settings of all it is ahead."""
+        every = self.own + self.fields
+        return f"Ahead in {every.ahead} of {every.n}." * bool(every.n)
+
+    @property
     def counted(self) -> str:
         """How many settings came out how."""
         parts = [self.own.said("settings of its paper")] * bool(self.own.n)
@@ -237,7 +243,8 @@ class Answer:
         whose = f" ({claim.source}: {paper:+.1f})" if own and paper is not None else ""
         size = "" if own else ", smaller than the paper's"
         whole = f"; over all rounds {e.whole.short}" if e.whole.n >= LEAST else ""
-        return f"{sides}: {e.gain.text}{whose}{whole}. On {e.ran}{size}."
+        best = " in the best round" * (claim.cell.metric == "best")
+        return f"{sides}: {e.gain.text}{best}{whose}{whole}. On {e.ran}{size}."
 
     @property
     def furthest(self) -> tuple[Tried | None, Tried | None]:

@@ -256,7 +256,7 @@ def test_the_headline_is_at_the_largest_scale_with_most_seeds():
     rows = [*claims_of(AHEAD, [*OPEN, 0.2], OPEN), *claims_of([0, 1, 2], scale="paper")]
     found = answered(rows)
     assert found.headline and not found.headline.judged.stand_in
-    said = "A over B: +1.0 ± 2.5 points (the paper: +1.0); over all rounds "
+    said = "A over B: +1.0 ± 2.5 points in the best round (the paper: +1.0); over all "
     assert found.beside_paper.startswith(said)
     found = answered(rows[:3])
     assert found.headline and found.headline.judged.claim.name == "1"

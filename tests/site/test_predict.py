@@ -97,6 +97,10 @@ def test_who_only_wants_to_read_says_so_once(page_of):
     page.get_by_role("button", name="I only want to read").first.click()
     assert page.locator("[data-closed][hidden]").count() == 0
     page = page_of(ASKING[1])
+    assert page.locator(".fl-predict").count() > 0
+    for box in page.locator(".fl-predict").all():
+        expect(box.locator("input[data-right]")).to_be_checked()
+        expect(box.get_by_role("status")).to_have_text(re.compile(r"Yes\. \S"))
     assert page.locator("[data-closed]").count() > 0
     assert page.locator("[data-closed][hidden]").count() == 0
 
