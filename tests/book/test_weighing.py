@@ -122,7 +122,7 @@ def test_the_sixths_weight_is_the_one_that_is_named():
 
 def test_pictures_say_what_they_draw():
     _, alt = picture(*big.by_round(clinics(), pooled()))
-    assert "by size from 40.1 to 40.1" in alt and "equal less size" in alt
+    assert "by size from 40.1 to 40.1" in alt and "equal minus size" in alt
     _, alt = picture(home.louder(six()))
     assert "rounds 2 to 5: 0.0 ± 0.0 at 1/6, 2.0" in alt
 

@@ -93,7 +93,7 @@ def facts(found: Comparison) -> dict[str, Any]:
         "alike: one meeting, not 4": more(found, 400, 100, ALIKE),
         "uneven: 20 meetings, not 80": more(found, 20, 5, UNEVEN),
         "uneven: 4 meetings, not 20": more(found, 100, 20, UNEVEN),
-        "uneven: 16 long walks, not 80 short": more(found, MORE, 5, UNEVEN),
+        "uneven: 16 × 100 steps, not 80 × 5": more(found, MORE, 5, UNEVEN),
     }
     rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
     kept = all(none_worth(v) for v in [*values.values()][:2])

@@ -76,7 +76,7 @@ def facts(found: Comparison) -> dict[str, Any]:
     gains = {s: gain(found, EQUAL, s) for s in STEPS}
     short, long = STEPS[0], STEPS[-1]
     values = {f"equal, {s} steps": v for s, v in gains.items()}
-    values[f"the same, {long} less {short} steps"] = gains[long] - gains[short]
+    values[f"equal, {long} steps minus {short}"] = gains[long] - gains[short]
     values[f"uneven: equal, {long} steps"] = gain(found, EQUAL, long, UNEVEN)
     rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
     name = f"FedDisco over equal, {long} steps"

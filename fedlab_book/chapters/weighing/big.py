@@ -106,7 +106,7 @@ def by_round(found: Comparison, pooled: Comparison) -> tuple[Panel, Panel]:
     }
     curves[POOLED] = 100 * pooled.curves(POOLED, TWO)[:, : END[1]]
     gain = 100 * (found.curves(EQUAL, TWO) - found.curves(SIZE, TWO))
-    title = "equal less size"
+    title = "equal minus size"
     less = course({title: gain}, label="points", title=title, zero=True)
     read = course(curves, label="letters read (%)", title="accuracy", colours=_LOOKS)
     return read, replace(less, names=None)

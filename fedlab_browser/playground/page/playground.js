@@ -19,7 +19,8 @@ const FOR_BOTH = new Set(["split", "alpha", "rho", "ratio", "clients", "draw", "
 const PHRASES = { weigh: "counts by", pace: "meets by", server: "server:", groups: "averaged with", personal: "for itself:" };
 const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand" };
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
-const SPEEDS = { watch: 660, fast: 0 };
+// Milliseconds between rounds to watch them, or less, so that to watch takes no minute.
+const SPEEDS = ["watch", "fast"], PAUSE = 660, WATCHED = 20_000;
 const STOPS = [20, 40, 60]; // rounds at which Play pauses
 const CHECKED = 5; // rounds whose mean a story compares
 // What to try on the page of its own.
@@ -97,7 +98,7 @@ class Playground {
     const many = this.run.rows.length, lost = pair.find((one) => one.rows.at(-1)?.finite === false);
     if (lost || pair.every((one) => this.over(one)) || (many >= this.until && this.run.address === this.address)) this.play(false);
     else if (this.playing ? this.speed === "fast" : this.clicks-- > 0) this.ask();
-    else if (this.playing) this.waiting = setTimeout(() => this.ask(), SPEEDS[this.speed]);
+    else if (this.playing) this.waiting = setTimeout(() => this.ask(), Math.min(PAUSE, WATCHED / Math.min(this.until, this.most)));
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = undefined;
       if (this.run.rows.length) this.show();
@@ -181,7 +182,7 @@ class Playground {
       const knob = Object.keys(numbers).find((n) => n.startsWith(`${state[choice]}.`) && choice in numbers[n].of);
       return `${choices[choice][state[choice]]}${knob ? ` ${numbers[knob].name.split(", ")[1] ?? ""} ${this.reads(knob, state)}` : ""}`;
     };
-    const parts = [with_("rule")];
+    const parts = [state.rule === "fedavg" ? "FedAvg" : with_("rule")];
     for (const choice of ["weigh", "server", "groups", "personal"]) {
       if (state[choice] !== usual[choice]) parts.push(with_(choice));
     }
@@ -514,7 +515,7 @@ class Playground {
     this.stopsAt = make("select", { "aria-label": "Pause at", onchange: ({ target }) => { this.until = +target.value; } },
       ...[...new Set([this.until, ...STOPS])].sort((a, b) => a - b).map((n) => make("option", { value: n, selected: n === this.until }, `to round ${n}`)));
     return make("span", { class: "pg-speeds" }, make("span", { class: "pg-options", role: "radiogroup", "aria-label": "Speed" },
-      ...Object.keys(SPEEDS).map((name) => make("label", {}, make("input", { type: "radio", name: `${this.id}-speed`, checked: name === this.speed, onchange: () => { this.speed = name; } }), name))), this.stopsAt);
+      ...SPEEDS.map((name) => make("label", {}, make("input", { type: "radio", name: `${this.id}-speed`, checked: name === this.speed, onchange: () => { this.speed = name; } }), name))), this.stopsAt);
   }
 
   measures() {
