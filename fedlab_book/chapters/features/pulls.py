@@ -18,10 +18,10 @@ HEALS = {  # guesses of what becomes of the disagreement, and what is told to ea
     "It falls, with nobody pulling": "The average heals most of it by itself.",
 }
 PULLS = {  # guesses of who ends highest where two of ten take part
-    "Pulled to each other: only they are told of the others": "It costs no accuracy, "
-    "and gains little or nothing.",
+    "Pulled to each other: only they are told of the others": "It gains less than the "
+    "pull to zero does.",
     "Pulled to zero: nobody is told anything": "So the gain is not agreement.",
-    "Neither differs from FedAvg": "One of them does, in every one of these runs.",
+    "Neither differs from FedAvg": "The pull to zero does, clearly.",
 }
 
 
@@ -74,13 +74,14 @@ def few_take_part(few: Comparison, rates: Sequence[float]) -> Facts:
 
     The other step sizes of FedAvg are no better.
     """
-    rows = [Row(arm, few.gain(arm, where=APART)) for arm in (EACH, ZERO)]
-    rows.append(Row(f"{ZERO} minus {EACH}", few.gain(ZERO, EACH, APART)))
+    rows = [Row(arm, few.gain(arm, where=APART)) for arm in (ZERO, EACH, HARDER)]
+    for arm in (EACH, HARDER):
+        rows.append(Row(f"{ZERO} minus {arm}", few.gain(ZERO, arm, APART)))
     rows += [Row(rate(lr), few.gain(rate(lr), where=APART)) for lr in rates]
     signs = [side(row.values) for row in rows]
     return {
         "rows": rows,
-        "holds": signs[1:3] == [1, 1] and max(signs[3:]) < 1,
+        "holds": [signs[0], *signs[3:5]] == [1, 1, 1] and max(signs[5:]) < 1,
         "unit": "points",
         "note": _NOTE,
     }
@@ -99,7 +100,7 @@ def reason(few: Comparison) -> Facts:
         and side(here.values) < 1
         and _ratio(few, SURE, "vary") > 1,
         "unit": "points",
-        "note": f"Over FedAvg. Tallest bar, on average: {told}. Features of {SURE} "
+        "note": f"Over FedAvg. Probability of the answer, on average: {told}. Features of {SURE} "
         f"vary {_ratio(few, SURE, 'vary'):.0f} times as much as FedAvg's.",
     }
 

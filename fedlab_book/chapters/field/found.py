@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from scipy import stats
 
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.field.deals import ALIKE, BIG, DEALS, UNEVEN, WORLDS
@@ -31,12 +32,13 @@ CONTROLS = (*FREE, "Server-FT", "fine-tune", "alone", "Ditto")
 ONE = ("FedDisco", "FedLAW", "rFedAvg+", "FedImpro")  # papers that make one model
 ROWS = (*CONTROLS, *ONE, "FedCollab")
 OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
+DEAD = "dead"
 MOST = 12.0  # points; beyond, the colour stays the same
 CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
 SAID = ("gains", "loses", "cannot tell")
 LOUD = {  # guesses of who reads most where two are too loud, and what is told to each
     "FedDisco": "It quietens the two big ones. So do equal weights, about as well.",
-    EQUAL: "They quieten the two big ones, and cost nothing. But drift is left.",
+    EQUAL: "They quieten the two big ones, and cost nobody much. But drift is left.",
     "FedImpro": "It changes what clinics train on, and not who is heard.",
     "FedDyn": "It counts all alike, and corrects drift, too. It is none of the five, "
     "but a control.",
@@ -61,7 +63,7 @@ class Spot:
     @property
     def told(self) -> str:
         if 2 * self.dead > len(self.gains):
-            return "dead"
+            return DEAD
         return f"{self.gains.mean():+z.1f}"
 
 
@@ -110,7 +112,7 @@ def picture(
         for (arm, deal), spot in at.items():
             i, j = rows.index(arm), columns.index(deal)
             depth = np.clip((spot.gains.mean() + MOST) / (2 * MOST), 0, 1)
-            colour = to_hex("white" if spot.told == "dead" else paint(float(depth)))
+            colour = to_hex("white" if spot.told == DEAD else paint(float(depth)))
             ax.fill([j, j + 1, j + 1, j], [i, i, i + 1, i + 1], color=colour)
             style: dict[str, Any] = {"ha": "center", "color": on(colour), **small}
             bold = "bold" if side(spot.gains) else "normal"
@@ -142,6 +144,12 @@ def _words(deal: str, spot: Spot) -> str:
     return f"{deal} {spot.told}{count}"
 
 
+def unbeaten(at: Spots) -> list[str]:
+    """Methods that are nowhere clearly behind FedAvg, nor dead."""
+    behind = {a for (a, _), s in at.items() if side(s.gains) == -1 or s.told == DEAD}
+    return [a for a in dict.fromkeys(arm for arm, _ in at) if a not in behind]
+
+
 def right(at: Spots) -> str:
     """The guess that gains most on two big ones."""
     return max(LOUD, key=lambda arm: at[arm, BIG].gains.mean())
@@ -161,10 +169,12 @@ def all_letters(runs: Comparison) -> dict[str, Any]:
         (EQUAL, BASE, WORLDS, 1),
         ("FedDyn", BASE, BIG, 1),
         ("FedDyn", BASE, WORLDS, 1),
+        (EQUAL, BASE, ALIKE, None),
+        ("FedDyn", BASE, ALIKE, -1),
         ("FedDisco", EQUAL, BIG, None),
         ("rFedAvg+", EQUAL, BIG, None),
         ("FedImpro", BASE, UNEVEN, None),
-        ("FedLAW", BASE, ALIKE, None),
+        ("FedLAW", BASE, UNEVEN, -1),
         ("FedLAW", BASE, WORLDS, -1),
         ("Server-FT", BASE, WORLDS, 1),
     ]
@@ -175,10 +185,12 @@ def own_letters(runs: Comparison) -> dict[str, Any]:
     """The same by own letters: alone, tuned, and in coalitions."""
     rows = [
         ("alone", BASE, ALIKE, -1),
+        ("alone", BASE, BIG, None),
         ("alone", BASE, UNEVEN, 1),
         ("alone", BASE, WORLDS, 1),
         ("fine-tune", BASE, UNEVEN, 1),
         ("fine-tune", BASE, WORLDS, 1),
+        ("fine-tune", BASE, ALIKE, None),
         ("fine-tune", "alone", ALIKE, 1),
         ("Ditto", "alone", WORLDS, None),
         ("FedCollab", "alone", WORLDS, None),
@@ -224,6 +236,25 @@ def curse(
     rows = [Row(n, v, words=SAID) for n, v in zip(names, gains, strict=True)]
     holds = side(gains[1]) == 1 and gains[1].mean() < gains[0].mean()
     return {"rows": rows, "holds": holds, "note": "Over FedAvg, points."}
+
+
+def fall(
+    scores: Mapping[str, Mapping[int, float]],
+    best: str,
+    base: str,
+    old: Sequence[int],
+    new: Sequence[int],
+) -> str:
+    """How much less the best of many gains on new seeds, as far as one can tell."""
+    seen, told = (
+        [scores[best][s] - scores[base][s] for s in seeds] for seeds in (old, new)
+    )
+    low, high = stats.ttest_ind(seen, told, equal_var=False).confidence_interval()
+    less = f"{(low + high) / 2:.1f} ± {(high - low) / 2:.1f} points less"
+    sure = (
+        "" if low > 0 else ", so how much of it is luck gone these few seeds cannot say"
+    )
+    return f"On the new seeds it gains {less}{sure}."
 
 
 def bound(stored: Mapping[str, Mapping[int, float]], base: str) -> str:

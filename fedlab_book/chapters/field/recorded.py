@@ -16,6 +16,7 @@ from fedlab_book.bench import pm, side
 from fedlab_book.chapters.field import found
 from fedlab_book.chapters.field.found import (
     ALL,
+    DEAD,
     FREE,
     LABELLED,
     ONE,
@@ -108,6 +109,29 @@ def beaten() -> str:
         "**Being at home is no protection.** Asked for all letters, each of the four "
         "papers that make one model is clearly behind a control on its own field: "
         f"{'; '.join(told)}."
+    )
+
+
+def at_home() -> str:
+    """Gains of papers' methods on their own fields, beside those away."""
+    at, told = spots(ALL), []
+    for host in ONE:
+        home = next(f for f in FIELDS if HOSTS.get(f, f) == host)
+        here = at[host, home].gains.mean()
+        away = [at[host, f] for f in FIELDS if f != home and at[host, f].told != DEAD]
+        more = sum(spot.gains.mean() > here for spot in away)
+        told.append(f"{host} {here:+.1f} points (more on {more} of {len(away)} others)")
+    return f"At home, by all letters: {'; '.join(told)}."
+
+
+def never_behind(deals: Spots) -> str:
+    """Methods that are nowhere clearly behind FedAvg, by all letters."""
+    there = found.unbeaten(deals)
+    both = [arm for arm in found.unbeaten(spots(ALL)) if arm in there]
+    return (
+        "**Is there one that is never behind?** Asked for all letters, nowhere clearly "
+        f"behind FedAvg on our four deals: {', '.join(there) or 'none'}. On the six "
+        f"fields neither: {', '.join(both) or 'none'}."
     )
 
 

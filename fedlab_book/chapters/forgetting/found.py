@@ -11,7 +11,8 @@ from fedlab_book.findings import Row
 from fedlab_book.ledger.claimed import our_gain
 from fedlab_book.panels import Panel, bars, course
 from fedlab_core.rounds.records import Round
-from fedlab_ledger.model.verdict import NONE, OPPOSITE, SAME
+from fedlab_ledger.judge.claims import Judged
+from fedlab_ledger.model.verdict import OPPOSITE, SAME
 from fedlab_ledger.report.book import opened
 
 Facts = dict[str, Any]  # what `finding` takes but for its sentence
@@ -175,14 +176,28 @@ def by_letter(found: Comparison) -> Panel:
     return bars(values, labels, label=label, along="its clinic is", colours=arms)
 
 
+def claims() -> list[Judged]:
+    """Claims of the paper's Table 1 that FedImpro is above FedAvg, run or not."""
+    return [
+        j
+        for j in opened().claimed("fedimpro")
+        if j.claim.gain is not None
+        if (j.claim.beside.row, j.claim.cell.where) == ("FedAvg", "Table 1")
+    ]
+
+
+def unrun() -> str:
+    """How many settings of the table have no run here."""
+    every = claims()
+    return f"{sum(j.verdict.n == 0 for j in every)} more of its settings were not run"
+
+
 def beside() -> pd.DataFrame:
     """The ledger's gains of FedImpro over FedAvg beside the paper's, where it ran."""
     rows = []
-    for j in opened().claimed("fedimpro"):
+    for j in claims():
         cell, gain = j.claim.cell, j.claim.gain
-        if gain is None or j.claim.beside.row != "FedAvg" or cell.where != "Table 1":
-            continue
-        if j.verdict.word == NONE:
+        if gain is None or j.verdict.n == 0:
             continue
         says = {SAME: "it gains", OPPOSITE: "it loses"}
         rows.append(

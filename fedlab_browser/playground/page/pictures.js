@@ -143,8 +143,9 @@ export function curve(svg, { runs, lines, most, parts: share, label }) {
   svg.replaceChildren(...parts);
 }
 
-// How much of each letter is read, round by round; a dot where no client that took part
-// had it.
+// How much of each letter is read, round by round; a dot where the clients that took part
+// hold less than a twentieth of it.
+const FEW = 0.05, held = (counts, c) => counts.reduce((sum, count) => sum + count[c], 0);
 export function letters(svg, { rows, counts, classes, most }) {
   const [width, height] = sized(svg), left = 22, bottom = height - 20, wide = (width - left - 4) / most, high = bottom / classes.length, parts = [];
   classes.forEach((c, i) => parts.push(text(10, (i + 0.5) * high + 4, c, "middle", "")));
@@ -152,7 +153,7 @@ export function letters(svg, { rows, counts, classes, most }) {
     const there = counts.filter((_, k) => clients[k].weight !== undefined), x = left + (round - 1) * wide;
     read.forEach((v, c) => {
       parts.push(make("rect", { x, y: c * high, width: wide + 0.5, height: high - 1, fill: CLASSES[c], "fill-opacity": v.toFixed(2) }));
-      if (!there.some((count) => count[c])) parts.push(make("circle", { cx: x + wide / 2, cy: (c + 0.5) * high, r: Math.min(2.5, wide / 4), class: "begin" }));
+      if (held(there, c) < FEW * held(counts, c)) parts.push(make("circle", { cx: x + wide / 2, cy: (c + 0.5) * high, r: Math.min(2.5, wide / 4), class: "begin" }));
     });
   }
   for (let t = 0; t <= most; t += 10) parts.push(text(left + t * wide, bottom + 15, t || "round 0", t ? "middle" : "start"));

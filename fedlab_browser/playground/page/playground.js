@@ -627,7 +627,7 @@ class Playground {
   showLetters(svg) {
     const most = Math.min(this.most, Math.max(20, this.until, this.run.rows.length));
     const told = letters(svg, { rows: this.run.rows, counts: this.held.counts, classes: this.task.classes, most });
-    svg.setAttribute("aria-label", `How much of each letter is read, round by round; a dot where no client that took part has it. ${told}`);
+    svg.setAttribute("aria-label", `How much of each letter is read, round by round; a dot where the clients that took part hold less than a twentieth of it. ${told}`);
   }
 
   // What became of the updates, beside what would be left of unrelated ones.
