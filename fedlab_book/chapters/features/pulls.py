@@ -100,8 +100,8 @@ def reason(few: Comparison) -> Facts:
         and side(here.values) < 1
         and _ratio(few, SURE, "vary") > 1,
         "unit": "points",
-        "note": f"Over FedAvg. Probability of the answer, on average: {told}. Features of {SURE} "
-        f"vary {_ratio(few, SURE, 'vary'):.0f} times as much as FedAvg's.",
+        "note": f"Over FedAvg. Probability of the answer, on average: {told}. Features "
+        f"of {SURE} vary {_ratio(few, SURE, 'vary'):.0f} times as much as FedAvg's.",
     }
 
 
