@@ -20,7 +20,7 @@ BEGUN := $(shell date +%s)
 # One thread a process: tensors in tests are tiny, and cores are for other tests.
 ONE := OMP_NUM_THREADS=1
 PYTEST := $(ONE) $(BIN)/python -m pytest -q -p no:nbval -n auto --maxprocesses 4
-core_TESTS := $(addprefix tests/,analysis client data engine flower methods metrics models \
+core_TESTS := $(addprefix tests/,client data engine flower methods metrics models \
 	partition reference rounds) $(addprefix tests/test_,architecture.py citations.py keys.py \
 	main.py process.py reading.py streams.py surface.py surface_line.py tree.py)
 ledger_TESTS := tests/ledger tests/papers tests/test_agreement.py

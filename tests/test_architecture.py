@@ -31,7 +31,6 @@ FLOW = [
     "metrics",
     "rounds",
     "methods",
-    "analysis",
     "fedlab_core",  # its public names, and its command line
     "fedlab_use",
     "fedlab_flower",

@@ -40,11 +40,9 @@ ROOMS = (
         f"fedlab_core.{room}"
         for room in ("data", "partition", "partition.scenarios", "models", "client")
     ),
-    *(
-        f"fedlab_core.{room}"
-        for room in ("engine", "metrics", "rounds", "methods", "analysis")
-    ),
+    *(f"fedlab_core.{room}" for room in ("engine", "metrics", "rounds", "methods")),
     "fedlab_use",
+    "fedlab_use.analysis",
     "fedlab_ledger",
 )
 # Protocols say what a function must look like: there is nothing to call.

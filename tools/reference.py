@@ -63,7 +63,7 @@ PAGES = {
         "What a round reports, and what the papers measure to explain a result.",
         {
             "What is measured in a round": "fedlab_core.metrics",
-            "What explains a result": "fedlab_core.analysis",
+            "What explains a result": "fedlab_use.analysis",
         },
     ),
     "api_methods": Page(

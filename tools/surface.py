@@ -28,7 +28,7 @@ ROOMS = (
     *("fedlab_core", "fedlab_core.data", "fedlab_core.partition"),
     *("fedlab_core.partition.scenarios", "fedlab_core.models", "fedlab_core.client"),
     *("fedlab_core.rounds", "fedlab_core.engine", "fedlab_core.metrics"),
-    *("fedlab_core.analysis", "fedlab_core.methods", "fedlab_use"),
+    *("fedlab_use.analysis", "fedlab_core.methods", "fedlab_use"),
     "fedlab_ledger",
 )
 

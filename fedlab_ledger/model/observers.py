@@ -10,12 +10,6 @@ from collections.abc import Callable, Iterable
 
 from torch import Tensor
 
-from fedlab_core.analysis import (
-    client_variance,
-    head_middle_tail,
-    layer_divergence,
-    mean_divergence,
-)
 from fedlab_core.errors import require
 from fedlab_core.metrics import coherence, discrepancy, evaluate
 from fedlab_core.metrics.labels import heterogeneity_coherence
@@ -23,6 +17,12 @@ from fedlab_core.rounds.records import Round
 from fedlab_core.tree import Tree, flatten, norm, take
 from fedlab_ledger.model import probes
 from fedlab_ledger.model.probes import Memory, Numbers, Observer, learnt
+from fedlab_use.analysis import (
+    client_variance,
+    head_middle_tail,
+    layer_divergence,
+    mean_divergence,
+)
 
 _SMALL = 0.01  # a parameter that counts as close to zero
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedlab_core.analysis import top_curvature
 from fedlab_core.metrics import discrepancy, evaluate
 from fedlab_core.metrics.labels import weight_correlations
 from fedlab_core.rounds.records import Round
 from fedlab_core.tree import take
 from fedlab_ledger.model.landscape import between, rescaled, simplex
+from fedlab_use.analysis import top_curvature
 
 Numbers = dict[str, float]
 Observer = Callable[[Round], Numbers]

@@ -53,8 +53,8 @@ PLAY = """
 import sys
 import torch
 import fedlab_core as fl
-from fedlab_core.analysis.curvature import top_curvature
-from fedlab_core.analysis.variance import gradient_variance
+from fedlab_use.analysis.curvature import top_curvature
+from fedlab_use.analysis.variance import gradient_variance
 from fedlab_core.models import describe
 
 data = fl.load("letters", n_train=60, n_test=40)

@@ -9,10 +9,11 @@ from scipy import spatial, special
 from sklearn.metrics import accuracy_score, log_loss, recall_score
 from torch.nn import functional as F
 
-from fedlab_core import analysis, build, metrics, tree
+from fedlab_core import build, metrics, tree
 from fedlab_core.errors import InputError
 from fedlab_core.metrics import DISCREPANCIES, discrepancy
 from fedlab_core.models import initial_state
+from fedlab_use import analysis
 
 BIASED = torch.tensor([[50, 50, 0, 0, 0, 0, 0, 0, 0, 0]])
 

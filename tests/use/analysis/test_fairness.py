@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedlab_core import analysis
 from fedlab_core.errors import InputError
+from fedlab_use import analysis
 
 accuracies = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedlab_core.analysis import conditional_wasserstein, transport, wasserstein
 from fedlab_core.errors import InputError
+from fedlab_use.analysis import conditional_wasserstein, transport, wasserstein
 
 seeds = st.integers(0, 10_000)
 

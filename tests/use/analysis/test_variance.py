@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedlab_core.analysis import Synthetic, gradient_variance
 from fedlab_core.errors import InputError
 from fedlab_core.models import Split
+from fedlab_use.analysis import Synthetic, gradient_variance
 
 HEADS = {
     "linear": lambda: nn.Linear(5, 3),
@@ -89,7 +89,7 @@ def test_ratio_zero_changes_nothing(case):
 def test_slices_do_not_count(case, monkeypatch):
     model, state, x, y, h, y_h = case
     whole = gradient_variance(model, state, x, y, INDICES, Synthetic(h, y_h, 1))
-    monkeypatch.setattr("fedlab_core.analysis.variance.SAMPLES_AT_ONCE", 3)
+    monkeypatch.setattr("fedlab_use.analysis.variance.SAMPLES_AT_ONCE", 3)
     parts = gradient_variance(model, state, x, y, INDICES, Synthetic(h, y_h, 1))
     assert parts.low == pytest.approx(whole.low)
     assert parts.high == pytest.approx(whole.high)

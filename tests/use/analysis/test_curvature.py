@@ -8,14 +8,14 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core import build, tree
-from fedlab_core.analysis.curvature import (
+from fedlab_core.errors import InputError
+from fedlab_core.models import initial_state
+from fedlab_use.analysis.curvature import (
     hessian_product,
     lanczos,
     parameters,
     top_curvature,
 )
-from fedlab_core.errors import InputError
-from fedlab_core.models import initial_state
 
 
 def generator(seed=0):

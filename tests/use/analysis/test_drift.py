@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from fedlab_core import analysis
 from fedlab_core.errors import InputError
+from fedlab_use import analysis
 
 
 def two_clients():

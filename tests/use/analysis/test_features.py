@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.spatial.distance import pdist, squareform
 
-from fedlab_core.analysis import mmd, regulariser, spread
 from fedlab_core.errors import InputError
+from fedlab_use.analysis import mmd, regulariser, spread
 
 CORNERS = torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]])
 
