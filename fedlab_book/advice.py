@@ -64,7 +64,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Fields:
-    """What was measured on the common fields, to ask for advice."""
+    """Runs of every method on the common fields, to ask for advice."""
 
     book: Book
 

@@ -53,10 +53,6 @@ class Dataset:
         shapes = f"{self.x_train.shape} and {self.x_test.shape}"
         require(sound, f"{self.name}: x_train and x_test are of shapes {shapes}")
 
-    def __repr__(self) -> str:
-        numbers = f"{len(self.x_train):,} to train on, {len(self.x_test):,} to test on"
-        return f"{self.name}: {numbers}; {len(self.classes)} classes; {self.shape}"
-
     @property
     def shape(self) -> tuple[Any, ...]:
         """One sample as a network sees it: channels, height and width of an image,
