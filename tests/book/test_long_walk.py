@@ -80,7 +80,7 @@ def test_a_gain_that_grows_with_the_walk_carries_the_sentence():
     assert np.allclose(pace.gain(found, "equal", 50), 8)
     facts = pace.facts(found)
     assert "So." in str(stated("So.", **facts).data)
-    assert list(facts["facts"])[3] == "the same, 50 less 5 steps"
+    assert list(facts["facts"])[3] == "equal, 50 steps minus 5"
     assert pace.right(found).startswith("More when they meet seldom")
     _, alt = picture(pace.by_pace(found))
     assert "by steps between meetings" in alt and "58.1" in alt
