@@ -138,7 +138,6 @@ export class Federation {
     return digits(this.task.present[`${clients} ${n} ${seed}`][this.t]);
   }
 
-  // One client's round by some programs: its model, what it keeps and sends, its loss.
   train(programs, k, start, broadcast, kept, { steps = this.steps } = {}) {
     const { lr, seed } = this.state, told = { ...broadcast };
     for (const [n, v] of entries(programs.numbers ?? {})) told[n] = [typeof v === "number" ? v : this.state[v]];
@@ -295,7 +294,6 @@ export class Federation {
     fill(into, "found", named(step.out, "found"));
   }
 
-  // Every client's model on the test letters: on all, and as often as it has each class.
   judge() {
     const seen = new Map(), { rule, adapt } = this;
     return this.homes.map((g, k) => {
@@ -336,7 +334,6 @@ export class Federation {
     return { accuracy: right.reduce((a, b) => a + b, 0) / test, loss: total / test, rate: right.map((r, c) => r / there[c]) };
   }
 
-  // The clients' moves and the servers', in the plane of the clients' two first directions.
   plane(moves, after, clients) {
     const rows = moves.map(({ from, to }) => difference(from, to));
     const gram = rows.map((a) => rows.map((b) => dot(a, b)));

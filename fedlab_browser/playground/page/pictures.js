@@ -143,8 +143,7 @@ export function curve(svg, { runs, lines, most, parts: share, label }) {
   svg.replaceChildren(...parts);
 }
 
-// How much of each letter is read, round by round; a dot where the clients that took part
-// hold less than a twentieth of it.
+// How much of each letter is read; a dot where those who took part hold hardly any.
 const FEW = 0.05, held = (counts, c) => counts.reduce((sum, count) => sum + count[c], 0);
 export function letters(svg, { rows, counts, classes, most }) {
   const [width, height] = sized(svg), left = 22, bottom = height - 20, wide = (width - left - 4) / most, high = bottom / classes.length, parts = [];

@@ -19,7 +19,7 @@ const FOR_BOTH = new Set(["split", "alpha", "rho", "ratio", "clients", "draw", "
 const PHRASES = { weigh: "counts by", pace: "meets by", server: "server:", groups: "averaged with", personal: "for itself:" };
 const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand" };
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
-// Milliseconds between rounds to watch them, or less, so that to watch takes no minute.
+// Milliseconds between rounds, and for all of them at most.
 const SPEEDS = ["watch", "fast"], PAUSE = 660, WATCHED = 20_000;
 const STOPS = [20, 40, 60]; // rounds at which Play pauses
 const CHECKED = 5; // rounds whose mean a story compares
@@ -118,13 +118,11 @@ class Playground {
     return pair.flatMap((one, place) => (at(one) === least && least < Infinity ? [place] : []));
   }
 
-  // Where the run is, for those who do not see it.
   say() {
     const row = this.run?.rows.at(-1);
     if (row && this.said) this.said.textContent = `Round ${row.round}: accuracy ${percent(row.accuracy)}, on own letters ${percent(row.own)}.${this.second ? ` ${this.versus()}` : ""}`;
   }
 
-  // -- what is chosen -----------------------------------------------------------
 
   usual() {
     const first = entries(this.task.choices).map(([n, options]) => [n, Object.keys(options)[0]]);
@@ -156,7 +154,6 @@ class Playground {
     this.mend();
   }
 
-  // Choices that do not go together with what was chosen last give way to the usual ones.
   mend(kept, state = this.state) {
     for (const pair of Object.keys(this.task.refused)) {
       const halves = pair.split("&").map((half) => half.split("="));
@@ -201,8 +198,7 @@ class Playground {
     return told[0] === told[1] ? ["the first", "the second, the same"] : told.map((one) => one || "without");
   }
 
-  // What was begun, or asked for by five seeds, is kept to compare with; the next run
-  // begins at round 0. A run of the same choices as an earlier one takes its place.
+  // What was begun is kept to compare with; a run of the same choices takes its place.
   async fresh() {
     const { address } = this, number = (this.run?.number ?? 0) + 2, known = [...this.runs, ...this.pair];
     if (this.other) this.runs = [];
@@ -275,7 +271,6 @@ class Playground {
     this.switch.firstChild.checked = this.both;
   }
 
-  // Play pauses where it was told to, and goes on from there.
   play(on = !this.playing) {
     clearTimeout(this.waiting);
     const many = this.run?.rows.length;
@@ -324,7 +319,7 @@ class Playground {
     this.fresh();
   }
 
-  // The story on show: the one that was asked for, else one that begins with this state.
+  // The story on show.
   get tale() {
     if (this.other) return undefined;
     const told = [...document.querySelectorAll(".pg-presets li")].map((li) => ({ li, at: [...li.querySelectorAll("a")].findIndex((a) => a.search.slice(1) === this.address) }));
@@ -351,7 +346,6 @@ class Playground {
     this.fresh();
   }
 
-  // The same choices by every seed, one after another, beside the run on show.
   band() {
     const many = Math.max(this.run.rows.length, 20);
     for (const run of this.pair) {
@@ -381,7 +375,6 @@ class Playground {
     this.showCurve();
   }
 
-  // What five seeds say, once all have been played: of two, the paired difference.
   five() {
     const many = this.task.numbers.seed.stops.length, { pair } = this;
     if (!pair.every(({ band }) => band?.length === many)) return "";
@@ -393,13 +386,11 @@ class Playground {
     return `${at} ${told.join(", ")}: ${points(average(by))}, ± ${(100 * half).toFixed(1)} (95 %, paired by seed)${unsure}.`;
   }
 
-  // How the two stand, at the last round of each.
   versus() {
     const ends = this.pair.map(({ rows }) => rows.at(-1)?.accuracy ?? 0);
     return `${this.pair.map(({ short }, i) => `${short} ${percent(ends[i])}`).join(", ")}: ${points(ends[0] - ends[1])}, by this seed.`;
   }
 
-  // The same letters in one place, for as many rounds as are on view.
   askOnePlace() {
     const rounds = Math.min(Math.max(this.until, this.run.rows.length), this.most);
     if ((this.run.pooled?.length ?? 0) < rounds) this.worker.postMessage({ pooled: this.run.number, state: { ...this.state }, rounds });
@@ -411,7 +402,6 @@ class Playground {
     this.showCurve();
   }
 
-  // -- the page -----------------------------------------------------------------
 
   build() {
     const { options, task } = this, shows = (list, name) => !list || list.includes(name);
@@ -476,7 +466,7 @@ class Playground {
     return make("fieldset", { "data-of": name }, make("legend", {}, label), make("div", { class: "pg-options" }, ...inside), make("small"));
   }
 
-  // A row of names, each for several choices; what only others of the row set is as usual.
+  // A row of names, each for several choices.
   names(label, sets) {
     const usual = this.usual(), all = Object.assign({}, ...Object.values(sets));
     const whole = (set) => Object.fromEntries(Object.keys(all).map((n) => [n, set[n] ?? usual[n]]));
@@ -573,8 +563,7 @@ class Playground {
 
   told_as(v) { return SHARES.has(this.measure) ? percent(v) : v.toFixed(2); }
 
-  // What a story says stands beside the pictures while it is on, with what it compares
-  // as this page has it, and the way to its other half.
+  // A story's words beside the pictures, and the way to its other half.
   showStory() {
     const li = this.tale, story = li && { li, links: [...li.querySelectorAll("a")] };
     for (const one of document.querySelectorAll(".pg-presets li")) one.toggleAttribute("aria-current", one === li);
@@ -627,7 +616,7 @@ class Playground {
   showLetters(svg) {
     const most = Math.min(this.most, Math.max(20, this.until, this.run.rows.length));
     const told = letters(svg, { rows: this.run.rows, counts: this.held.counts, classes: this.task.classes, most });
-    svg.setAttribute("aria-label", `How much of each letter is read, round by round; a dot where the clients that took part hold less than a twentieth of it. ${told}`);
+    svg.setAttribute("aria-label", `How much of each letter is read, round by round; a dot where those who took part hold hardly any of it. ${told}`);
   }
 
   // What became of the updates, beside what would be left of unrelated ones.
