@@ -46,8 +46,8 @@ LOUD = {  # guesses of who reads most where two are too loud, and what is told t
 NEW = {  # guesses of what the best of sixty does on new seeds
     "As far ahead": "It was chosen among sixty for having been lucky, too. Luck does "
     "not come back.",
-    "Ahead, but by less": "It is good, and it was lucky. New seeds keep the first and "
-    "not the second.",
+    "Ahead, but by less": "It is good. And the highest of sixty has mostly had luck, "
+    "too, which new seeds do not keep.",
     "Not ahead at all": "So it would be if all sixty were equally good.",
 }
 
@@ -169,12 +169,10 @@ def all_letters(runs: Comparison) -> dict[str, Any]:
         (EQUAL, BASE, WORLDS, 1),
         ("FedDyn", BASE, BIG, 1),
         ("FedDyn", BASE, WORLDS, 1),
-        (EQUAL, BASE, ALIKE, None),
         ("FedDyn", BASE, ALIKE, -1),
         ("FedDisco", EQUAL, BIG, None),
         ("rFedAvg+", EQUAL, BIG, None),
         ("FedImpro", BASE, UNEVEN, None),
-        ("FedLAW", BASE, UNEVEN, -1),
         ("FedLAW", BASE, WORLDS, -1),
         ("Server-FT", BASE, WORLDS, 1),
     ]
