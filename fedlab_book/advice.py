@@ -78,7 +78,7 @@ class Fields:
     def arms(self, goal: str, labelled: bool) -> list[str]:
         return allowed([a for a in field.ARMS if " + " not in a], goal, labelled)
 
-    def advice(self, goal: str, labelled: bool, who: str) -> "Advice | None":
+    def advice(self, goal: str, labelled: bool, who: str) -> Advice | None:
         home = HOME.get(CLIENTS[who], CLIENTS[who].removesuffix("'s"))
         arms = self.arms(goal, labelled)
         return advise(self.lines, arms, list(CLIENTS), goal, who, home)

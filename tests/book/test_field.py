@@ -155,6 +155,41 @@ def test_the_best_of_many_falls_on_new_seeds():
         assert found.fell([seen, mean, half]) == [*found.NEW][answer]
 
 
+def test_the_fall_is_told_with_what_the_seeds_can_say():
+    """By hand: 5 points of two threes with deviation 1, so ± 2.776 * sqrt(2 / 3)."""
+    far = {"best": {0: 10.0, 1: 11.0, 2: 12.0, 3: 5.0, 4: 6.0, 5: 7.0}}
+    plain = far | {"base": dict.fromkeys(range(6), 0.0)}
+    seeds = ([0, 1, 2], [3, 4, 5])
+    said = found.fall(plain, "best", "base", *seeds)
+    assert said == "On the new seeds it gains 5.0 ± 2.3 points less."
+    near = plain | {"best": far["best"] | {3: 9.0, 4: 10.0, 5: 11.0}}
+    assert "seeds cannot say" in found.fall(near, "best", "base", *seeds)
+
+
+def test_who_is_never_behind_is_neither_clearly_behind_nor_dead(monkeypatch):
+    at = {
+        ("SCAFFOLD", "a"): Spot(2 + WIDE),
+        ("SCAFFOLD", "b"): Spot(WIDE - WIDE.mean()),
+        ("FedDyn", "a"): Spot(2 + WIDE),
+        ("FedDyn", "b"): Spot(WIDE / 100 - 9),
+        ("FedLAW", "a"): Spot(2 + WIDE, dead=len(WIDE)),
+    }
+    assert found.unbeaten(at) == ["SCAFFOLD"]
+    monkeypatch.setattr(
+        recorded, "spots", lambda judge: {("FedDyn", "a"): at["FedDyn", "a"]}
+    )
+    said = recorded.never_behind(at)
+    assert said.endswith("four deals: SCAFFOLD. On the six fields neither: none.")
+
+
+def test_gains_at_home_stand_beside_those_away():
+    at, said = recorded.spots(ALL), recorded.at_home()
+    for host, where in recorded.HOME.items():
+        if host in found.ONE:
+            assert f"{host} {at[host, where].told} points" in said
+    assert said.count("others)") == len(found.ONE)
+
+
 def test_recorded_fields_have_all_their_lines():
     for judge, ditto in ((ALL, 9), (OWN, 12)):
         at = recorded.spots(judge)

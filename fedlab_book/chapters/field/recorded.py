@@ -34,6 +34,7 @@ from fedlab_ledger.run.build import run_of
 
 FIELDS = {f.removesuffix("'s"): f for f in field.FIELDS}
 HOSTS = {"rFedAvg": "rFedAvg+"}  # whose field it is, where the names differ
+HOME = {HOSTS.get(f, f): f for f in FIELDS}  # by whose it is
 STORED = {  # what a method of the chapter is called in the ledger
     "rate chosen": "FedAvg, rate chosen",
     "equal weights": "Equal weights",
@@ -99,7 +100,7 @@ def beaten() -> str:
     """Controls that are most ahead of papers on their own fields, for all letters."""
     at, told = spots(ALL), []
     for host in ONE:
-        home = next(f for f in FIELDS if HOSTS.get(f, f) == host)
+        home = HOME[host]
         rivals = (*FREE, "Server-FT") if host in LABELLED else FREE
         apart = {c: at[c, home].gains - at[host, home].gains for c in rivals}
         best = max(apart, key=lambda c: apart[c].mean())
@@ -116,7 +117,7 @@ def at_home() -> str:
     """Gains of papers' methods on their own fields, beside those away."""
     at, told = spots(ALL), []
     for host in ONE:
-        home = next(f for f in FIELDS if HOSTS.get(f, f) == host)
+        home = HOME[host]
         here = at[host, home].gains.mean()
         away = [at[host, f] for f in FIELDS if f != home and at[host, f].told != DEAD]
         more = sum(spot.gains.mean() > here for spot in away)
