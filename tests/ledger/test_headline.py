@@ -7,6 +7,7 @@ import pytest
 
 from fedlab_core.errors import InputError
 from fedlab_ledger import Cell, Claim, Setting
+from fedlab_ledger.model.cells import Scale
 from fedlab_ledger.model.headline import SCALE, Headline
 from fedlab_ledger.model.lines import Found, Line
 from fedlab_ledger.papers import CLAIMS, HEADLINES, PAPERS, TABLES
@@ -130,7 +131,9 @@ def test_off_is_more_than_the_tolerance():
     assert q.off is None
 
 
-def search(*tries: Try, checks=("table1 Plain | accuracy",), scale=SCALE) -> Gap:
+def search(
+    *tries: Try, checks=("table1 Plain | accuracy",), scale: Scale = SCALE
+) -> Gap:
     claim = Claim("made", "ahead", "plain is ahead", PLAIN, OURS, sign=0)
     return Gap("made-1", claim, "why", tries, scale=scale, checks=checks)
 
