@@ -58,8 +58,41 @@ def test_its_arguments_are_all_there_in_the_words_that_refuse(name):
         assert plain.startswith(said)
 
 
+def _asked():
+    """Every call with arguments: its name, what says it, and what is called."""
+    for name in NAMES:
+        if name.kind in ("class", "function"):
+            yield name.short, name.thing, name.called
+        for kind, member, plain in (
+            surface.members(name.thing) if name.kind == "class" else ()
+        ):
+            if kind != "property":
+                yield f"{name.short}.{member}", plain, plain
+    for entry in METHODS.values():
+        if owner := surface.owner_of(entry.make):
+            yield owner.__name__, owner, owner
+
+
+def test_every_argument_has_a_meaning_and_no_meaning_is_left_over():
+    used, without, common = set(), [], surface.common()
+    for where, thing, called in _asked():
+        said = surface.meanings(thing, called, where)
+        beside = surface.told(thing)[1] | surface.remarks(thing)
+        for name, p in surface.arguments(called).items():
+            if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
+                continue
+            without += [] if name in said else [f"{where}.{name}"]
+            used.add(f"{where}.{name}")
+            if f"{where}.{name}" not in common and name not in beside:
+                used.add(name)
+    assert without == []
+    assert set(common) - used == set()
+
+
 def test_the_words_are_those_of_the_error():
-    (lr,) = re.findall(r":param lr: (a number.*)", reference.described(_of("Training")))
+    (lr,) = re.findall(
+        r":param lr: (a number.*?):", reference.described(_of("Training"))
+    )
     with pytest.raises(InputError, match=f"lr must be {lr}, not 0"):
         fl.Training(lr=0)
 
@@ -135,8 +168,8 @@ def test_a_card_names_a_chapter_once_and_then_the_pages_below_it():
 
 @pytest.mark.parametrize("key", METHODS)
 def test_the_options_on_a_card_are_taken(key):
-    given = re.findall(r"`(\w+)=([^`]+)`", gallery.options(METHODS[key]))
-    typed = ", ".join(f"{name}={value}" for name, value in given)
+    given = gallery.options(METHODS[key])
+    typed = ", ".join(f"{name}={value}" for name, value in given.items())
     assert eval(f"make({typed})", {"make": METHODS[key].make}).name  # noqa: S307
 
 

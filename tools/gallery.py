@@ -20,7 +20,7 @@ from fedlab_core.rounds import Method
 from fedlab_flower.lost import if_lost
 from fedlab_ledger.model.describe import methods
 from fedlab_ledger.papers import TABLES
-from tools import paths, surface
+from tools import paths, reference, surface
 from tools.reference import escaped, link, linked
 
 FIELD = "08_everyone_on_one_field"  # the chapter that the ledger's table `field` is for
@@ -154,16 +154,15 @@ def agreement(made: Method) -> str:
     return "; ".join(found)
 
 
-def options(entry: Entry) -> str:
-    """A method's own options with their defaults."""
+def options(entry: Entry) -> dict[str, str]:
+    """A method's own options, and their defaults."""
     asked = surface.arguments(entry.make)
     given = {
         name: surface.default(p.default)
         for name, p in asked.items()
         if p.default is not p.empty and name not in ("training", "name", *CHOICES)
     }
-    given |= surface.options_of(entry.make)
-    return ", ".join(f"`{name}={value}`" for name, value in given.items())
+    return given | surface.options_of(entry.make)
 
 
 @cache
@@ -230,7 +229,8 @@ def card(key: str) -> str:
     lines += ["", f':made by: {by}, or `METHODS["{key}"]`']
     lines += [f":{CHOICES[c]}: {said(entry, made, c)}" for c in own]
     if given := options(entry):
-        lines.append(f":options: {given}")
+        told = reference.options(entry.make, given)
+        lines += [":options:", *(f"    {line}" for line in told)]
     lines.append(f":if a client is lost: {if_lost(made)}")
     lines.append(f":paper: {citation(entry)}")
     if gap := agreement(made):

@@ -194,12 +194,12 @@ def described(name: Name) -> str:
     """A name: its signature, what may be passed, what it is for, and where it is."""
     if name.kind == "data":
         return directive("data", name.full, [_content(name.thing)])
-    body = _call(name.thing, name.called)
+    body = _call(name.thing, name.called, name.short)
     if name.kind == "exception":
         return directive("exception", name.full, [body[0], "", _where(name.thing)])
-    if options := surface.options_of(name.thing):
-        given = ", ".join(f"`{n}={v}`" for n, v in options.items())
-        body += ["", f"Options besides, with their defaults: {given}."]
+    if surface.options_of(name.thing):
+        body += ["", "Options besides, with their defaults:", ""]
+        body += options(name.thing, surface.options_of(name.thing))
     if name.others:
         body += [
             "",
@@ -207,20 +207,29 @@ def described(name: Name) -> str:
         ]
     if inspect.isclass(name.thing):
         for kind, member, plain in surface.members(name.thing):
-            body += ["", _member(kind, member, plain)]
+            body += ["", _member(kind, f"{name.short}.{member}", plain)]
     head = name.full + surface.signature(name.called)
     return directive(name.kind, head, [*body, "", _where(name.thing)])
 
 
-def _call(thing: Any, called: Any) -> list[str]:
+def options(make: Any, given: dict[str, str]) -> list[str]:
+    """Lines of a list: a method's options with these defaults, and what each means."""
+    made, of = inspect.unwrap(getattr(make, "func", make)), surface.owner_of(make)
+    said = surface.meanings(of, of, of.__name__) if of else {}
+    said |= surface.meanings(made, made, made.__name__)
+    own = set(said)
+    return [f"- `{n}={v}`: {linked(said[n], own)}" for n, v in given.items()]
+
+
+def _call(thing: Any, called: Any, where: str) -> list[str]:
     """Lines on a thing, and on the arguments that it is called with."""
-    prose, of, refused = surface.told(thing)
-    hints, remarks = surface.hints(called), surface.remarks(thing)
+    prose, _, refused = surface.told(thing)
+    hints, said = surface.hints(called), surface.meanings(thing, called, where)
     asked = surface.arguments(called)
     lines = [linked(prose, asked), ""]
     for name, p in asked.items():
         if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
-            what, said = words(hints.get(name, Parameter.empty)), of | remarks
+            what = words(hints.get(name, Parameter.empty))
             more = f": {linked(said[name], asked)}" if name in said else ""
             lines.append(f":param {name}: {what}{more}")
     gives = hints.get("return", type(None))
@@ -229,12 +238,13 @@ def _call(thing: Any, called: Any) -> list[str]:
     return [*lines, "", f"Refused: {linked(refused)}."] if refused else lines
 
 
-def _member(kind: str, name: str, plain: Any) -> str:
+def _member(kind: str, full: str, plain: Any) -> str:
+    name = full.rpartition(".")[2]
     if kind == "property":
         return directive("property", name, [linked(surface.told(plain)[0])])
     head = name + surface.signature(plain)
     flags = [":classmethod:"] if kind == "classmethod" else []
-    return directive("method", head, _call(plain, plain), *flags)
+    return directive("method", head, _call(plain, plain, full), *flags)
 
 
 def _content(value: Any) -> str:

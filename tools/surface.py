@@ -12,6 +12,7 @@ import io
 import re
 import sys
 import tokenize
+import tomllib
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -138,9 +139,10 @@ def hints(called: Any) -> dict[str, Any]:
 
 
 def arguments(called: Any) -> dict[str, Parameter]:
-    """Parameters of a callable, by name, without self."""
+    """Parameters of a callable, by name, without self and what is private."""
     asked = inspect.signature(called).parameters
-    return {name: p for name, p in asked.items() if name not in ("self", "cls")}
+    hidden = ("self", "cls")
+    return {n: p for n, p in asked.items() if n not in hidden and n[0] != "_"}
 
 
 def default(value: Any) -> str:
@@ -206,18 +208,40 @@ def told(thing: Any) -> tuple[str, Fields, str]:
     return prose.strip(), of, refused
 
 
-def options_of(make: Any) -> Fields:
-    """The options that a method's maker hands on, and their defaults.
+@cache
+def common() -> Fields:
+    """The meaning of arguments by their name, or by their call and name."""
+    return tomllib.loads((paths.ROOT / "tools" / "meanings.toml").read_text())
 
-    Its docstring names their owner. Each of the owner's options is tried, since the
-    maker sets some itself.
+
+def meanings(thing: Any, called: Any, where: str) -> Fields:
+    """The meaning of each argument: its own, its docstring's or comment's, or common.
+
+    What is common stands in `meanings.toml`, and what is one call's own as "Call.name".
     """
+    beside, known = told(thing)[1] | remarks(thing), common()
+    asked = arguments(called)
+    said = {n: beside.get(n, known.get(n, "")) for n in asked}
+    own = {n: known[f"{where}.{n}"] for n in asked if f"{where}.{n}" in known}
+    return {n: text for n, text in (said | own).items() if text}
+
+
+def owner_of(make: Any) -> Any:
+    """The function or record whose options a method's maker hands on, or None."""
     made = inspect.unwrap(getattr(make, "func", make))
     whose = re.search(
         r"`options`\s+are(?:\s+those)?\s+of\s+`(\w+)`", made.__doc__ or ""
     )
-    of = getattr(sys.modules[made.__module__], whose[1], None) if whose else None
+    return getattr(sys.modules[made.__module__], whose[1], None) if whose else None
+
+
+def options_of(make: Any) -> Fields:
+    """The options that a method's maker hands on, and their defaults.
+
+    Each of the owner's options is tried, since the maker sets some itself.
+    """
     found: Fields = {}
+    of = owner_of(make)
     for name, p in arguments(of).items() if of else ():
         if name in (*arguments(make), "name", "scalars") or p.default is p.empty:
             continue
