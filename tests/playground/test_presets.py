@@ -54,6 +54,12 @@ def test_what_five_seeds_show_has_to_be_seen_on_the_page(monkeypatch):
 
 
 @pytest.mark.slow
+def test_stories_played_at_once_are_those_played_alone():
+    short = replace(ALONE, rounds=5)
+    assert list(presets._each([short, short])) == [presets.found(short)] * 2
+
+
+@pytest.mark.slow
 def test_the_server_that_finds_out_counts_the_wrong_client_least():
     """The story says this besides its promises."""
     preset = next(p for p in PRESETS if p.title == "The server finds out")
