@@ -24,12 +24,12 @@ from fedlab_book.parallel import arrays, run_apart, spread
 from fedlab_core import tree
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.model.verdict import OPPOSITE, SAME, UNDECIDED, judge_gain
+from fedlab_ledger.model.verdict import OPPOSITE, SAME, judge_gain
 
 Place = Callable[[int], fl.World]  # the world of a seed
 Key = tuple[Any, str, int]  # place, arm and seed of a run
 
-GAIN, LOSS = "a gain", "a loss"  # where nothing is claimed, but what is decided
+SAID = ("gains", "loses", "cannot tell")  # of a difference, where nothing is claimed
 
 # How a part of a real set is drawn: for training, for testing.
 PARTS = {
@@ -261,11 +261,9 @@ def verdict(values: Sequence[float] | np.ndarray, sign: float = 1) -> str:
     return judge_gain(mine, theirs, None, 0.0, sign=claimed, own_scale=False).word
 
 
-def effect(
-    values: Sequence[float] | np.ndarray, words: Sequence[str] = (GAIN, LOSS)
-) -> str:
-    """The same where nothing is claimed: a gain, a loss, or neither."""
-    return (*words, UNDECIDED)[{1: 0, -1: 1, 0: 2}[side(values)]]
+def effect(values: Sequence[float] | np.ndarray, words: Sequence[str] = SAID) -> str:
+    """The same where nothing is claimed: it gains, loses, or we cannot tell."""
+    return (*words[:2], SAID[2])[{1: 0, -1: 1, 0: 2}[side(values)]]
 
 
 @cache

@@ -19,7 +19,7 @@ import numpy as np
 from IPython.display import HTML
 from markupsafe import Markup
 
-from fedlab_book.bench import GAIN, LOSS, effect, pm, side, verdict
+from fedlab_book.bench import SAID, effect, pm, side, verdict
 from fedlab_book.html import macros
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
@@ -47,7 +47,7 @@ class Row:
     values: np.ndarray | Sequence[float]
     paper: float | Sequence[float] | None = None  # of one network, or of each
     claim: int | None = None  # 1 or -1; without it, a gain or a loss is a finding
-    words: Sequence[str] = (GAIN, LOSS)  # what these are called, and a third: neither
+    words: Sequence[str] = SAID  # for above zero and below it
     within: float | None = None  # what is smaller, interval and all, is as good as zero
     aside: bool = False  # not for every reader: folded below the table
     ran: str = ""  # the data set, where it is not the table's

@@ -8,7 +8,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_book import bench as module
-from fedlab_book.bench import GAIN, LOSS, Bench, Comparison, effect, pm, side, verdict
+from fedlab_book.bench import SAID, Bench, Comparison, effect, pm, side, verdict
 from fedlab_core import tree
 from fedlab_core.errors import InputError
 from fedlab_ledger.model.verdict import OPPOSITE, SAME, UNDECIDED
@@ -283,7 +283,8 @@ def test_a_part_has_as_many_of_every_class_however_many_there_are(monkeypatch):
 
 def test_one_seed_has_no_verdict():
     assert side([3.0]) == 0
-    assert verdict([3.0]) == verdict([3.0], -1) == effect([3.0]) == UNDECIDED
+    assert verdict([3.0]) == verdict([3.0], -1) == UNDECIDED
+    assert effect([3.0]) == SAID[2]
 
 
 def test_verdicts_go_by_the_claimed_sign():
@@ -291,6 +292,6 @@ def test_verdicts_go_by_the_claimed_sign():
     assert [verdict(v) for v in (up, down, wide)] == [SAME, OPPOSITE, UNDECIDED]
     assert [verdict(v, -1) for v in (up, down, wide)] == [OPPOSITE, SAME, UNDECIDED]
     assert [verdict(v, -0.3) for v in (up, down)] == [OPPOSITE, SAME]
-    assert [effect(v) for v in (up, down, wide)] == [GAIN, LOSS, UNDECIDED]
-    said = ("gains", "loses", "cannot tell")
-    assert tuple(effect(v, said) for v in (up, down, wide)) == said
+    assert tuple(effect(v) for v in (up, down, wide)) == SAID
+    said = ("rises", "falls")
+    assert [effect(v, said) for v in (up, down, wide)] == [*said, SAID[2]]

@@ -28,7 +28,7 @@ def test_a_finding_says_its_sentence_and_puts_numbers_in_the_table():
     shown = found(Row("A & B", CLEAR), Row("C", NEAR), sentence="It helps <here>.")
     assert "<strong>It helps &lt;here&gt;.</strong>" in shown
     assert "A &amp; B" in shown and "+2.0 ± 0.2" in shown
-    assert "<td>a gain</td>" in shown and "4 seeds, paired" in shown
+    assert "<td>gains</td>" in shown and "4 seeds, paired" in shown
 
 
 def test_a_finding_says_what_its_values_are_and_which_rows_have_fewer():
@@ -45,7 +45,7 @@ def test_what_is_undecided_is_grey_and_hollow():
     clear, near = (found(Row("x", v)) for v in (CLEAR, NEAR))
     assert 'class="fl-undecided"' in near and 'fill="none"' in near
     assert "fl-undecided" not in clear and 'fill="none"' not in clear
-    assert "<td>undecided</td>" in near
+    assert "<td>cannot tell</td>" in near
 
 
 def test_what_is_smaller_than_a_bound_is_said_to_be_and_is_not_grey():
@@ -53,8 +53,8 @@ def test_what_is_smaller_than_a_bound_is_said_to_be_and_is_not_grey():
     assert "<td>within 0.6</td>" in near and "fl-undecided" not in near
     assert 'fill="none"' in near  # zero is inside all the same
     for row in (Row("x", NEAR, within=0.3), Row("x", NEAR[:2], within=9.0)):
-        assert "<td>undecided</td>" in found(row) and not row.near
-    assert "<td>a gain</td>" in found(Row("x", CLEAR, within=2.1))
+        assert "<td>cannot tell</td>" in found(row) and not row.near
+    assert "<td>gains</td>" in found(Row("x", CLEAR, within=2.1))
 
 
 def test_no_interval_looks_as_if_zero_were_in_it_or_as_if_it_had_no_width():
@@ -63,11 +63,11 @@ def test_no_interval_looks_as_if_zero_were_in_it_or_as_if_it_had_no_width():
     def around(mean: float, far: float) -> str:
         return found(Row("x", np.array([mean - far, mean + far] * 3)))
 
-    assert "<td>+0.56 ± 0.55</td><td>a gain" in around(0.56, 0.4818)
-    assert "<td>+0.6 ± 0.3</td><td>a gain" in around(0.56, 0.25)
-    assert "<td>+0.5 ± 0.6</td><td>undecided" in around(0.53, 0.48)
-    assert "<td>+0.01 ± 0.02</td><td>undecided" in around(0.01, 0.0174)
-    assert "<td>+0.0 ± 0.0</td><td>undecided" in around(0.0, 0.0)
+    assert "<td>+0.56 ± 0.55</td><td>gains" in around(0.56, 0.4818)
+    assert "<td>+0.6 ± 0.3</td><td>gains" in around(0.56, 0.25)
+    assert "<td>+0.5 ± 0.6</td><td>cannot tell" in around(0.53, 0.48)
+    assert "<td>+0.01 ± 0.02</td><td>cannot tell" in around(0.01, 0.0174)
+    assert "<td>+0.0 ± 0.0</td><td>cannot tell" in around(0.0, 0.0)
 
 
 def test_a_sentence_that_the_runs_do_not_carry_stops_the_build_and_is_named():

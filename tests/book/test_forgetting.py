@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import fedlab_core as fl
-from fedlab_book.bench import Bench, Comparison
+from fedlab_book.bench import SAID, Bench, Comparison
 from fedlab_book.chapters.forgetting import arms, betrayed, found, law
 from fedlab_book.chapters.forgetting.arms import MASKED, OWN, REFIT, TURN, TWICE
 from fedlab_browser.playground import state as can
@@ -158,7 +158,7 @@ def test_rivals_are_what_the_sentence_says():
 
 def test_the_ledgers_gains_are_told_in_three_words():
     rows = found.beside()
-    assert set(rows["can we tell?"]) <= {"it gains", "it loses", "we cannot tell"}
+    assert set(rows["can we tell?"]) <= set(SAID)
     assert len(rows) == 3
 
 

@@ -24,7 +24,6 @@ from fedlab_core.metrics import evaluate, mean_interval
 ALIKE, UNEVEN, SIZES = ("alike", "uneven", "large and small")
 STEPS, ALL = (5, 20, 100, 400), 400
 MORE, ALONE = "four times the steps", "alone"
-SAID = ("gains", "loses", "cannot tell")
 LITTLE = 2  # points that a loss may have, to be called none worth the meetings
 GUESSES = {
     "Both read as much as with eighty meetings": "The steps are as many. The alike do "
@@ -95,7 +94,7 @@ def facts(found: Comparison) -> dict[str, Any]:
         "uneven: 4 meetings, not 20": more(found, 100, 20, UNEVEN),
         "uneven: 16 × 100 steps, not 80 × 5": more(found, MORE, 5, UNEVEN),
     }
-    rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
+    rows = {name: Row(name, v) for name, v in values.items()}
     kept = all(none_worth(v) for v in [*values.values()][:2])
     return {"facts": rows, "sides": [None, None, -1, -1, -1, -1], "holds": kept}
 

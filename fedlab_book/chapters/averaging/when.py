@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedlab_book.bench import Comparison, side
-from fedlab_book.chapters.averaging.pace import SAID, UNEVEN, read
+from fedlab_book.chapters.averaging.pace import UNEVEN, read
 from fedlab_book.findings import Row
 from fedlab_book.panels import Panel, bars
 
@@ -57,6 +57,6 @@ def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
         "often last, over 4 meetings": last - few,
         "80 meetings, over 4": lost,
     }
-    rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
+    rows = {name: Row(name, v) for name, v in values.items()}
     most = side(last - few - lost / 2) == 1  # of what the long walks cost
     return {"facts": rows, "sides": [1, 1, 1, None, 1, 1], "holds": most}

@@ -2,12 +2,13 @@
 
 import pandas as pd
 
+from fedlab_book.bench import SAID
 from fedlab_book.ledger.claimed import our_gain
 from fedlab_ledger.judge.claims import Judged
 from fedlab_ledger.model.verdict import OPPOSITE, SAME, UNDECIDED
 from fedlab_ledger.report.book import opened
 
-_SAYS = {SAME: "it gains", OPPOSITE: "it loses", UNDECIDED: "we cannot tell"}
+_SAYS = dict(zip((SAME, OPPOSITE, UNDECIDED), SAID, strict=True))
 _PART = {"Table I": "all 20", "Table II": "100 of 500", "Fig. 2a": "100 of 500"}
 
 

@@ -35,7 +35,6 @@ OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
 DEAD = "dead"
 MOST = 12.0  # points; beyond, the colour stays the same
 CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
-SAID = ("gains", "loses", "cannot tell")
 LOUD = {  # guesses of who reads most where two are too loud, and what is told to each
     "FedDisco": "It quietens the two big ones. So do equal weights, about as well.",
     EQUAL: "They quieten the two big ones, and cost nobody much. But drift is left.",
@@ -204,7 +203,7 @@ def _stated(
     facts, sides = dict[str, Row](), list[int | None]()
     for arm, over, deal, claimed in rows:
         name = f"{deal}: {arm}" + f", over {over}" * (over != BASE)
-        facts[name] = Row(name, more(runs, arm, over, deal, judge), words=SAID)
+        facts[name] = Row(name, more(runs, arm, over, deal, judge))
         sides.append(claimed)
     return {"facts": facts, "sides": sides, "note": "Over FedAvg, where no other."}
 
@@ -231,7 +230,7 @@ def curse(
         np.array([scores[best][s] - scores[base][s] for s in some])
         for some in (old, new)
     ]
-    rows = [Row(n, v, words=SAID) for n, v in zip(names, gains, strict=True)]
+    rows = [Row(n, v) for n, v in zip(names, gains, strict=True)]
     holds = side(gains[1]) == 1 and gains[1].mean() < gains[0].mean()
     return {"rows": rows, "holds": holds, "note": "Over FedAvg, points."}
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedlab_book.bench import Comparison, side
+from fedlab_book.bench import SAID, Comparison, side
 from fedlab_book.chapters.forgetting.arms import MASKED, OWN, REFIT, TURN, TWICE
 from fedlab_book.findings import Row
 from fedlab_book.ledger.claimed import our_gain
@@ -199,13 +199,13 @@ def beside() -> pd.DataFrame:
         cell, gain = j.claim.cell, j.claim.gain
         if gain is None or j.verdict.n == 0:
             continue
-        says = {SAME: "it gains", OPPOSITE: "it loses"}
+        says = {SAME: SAID[0], OPPOSITE: SAID[1]}
         rows.append(
             {
                 "paper": f"{cell.where}, {cell.column}",
                 "the paper's": f"{gain:+.2f}",
                 "ours": our_gain(j),
-                "can we tell?": says.get(j.verdict.word, "we cannot tell"),
+                "can we tell?": says.get(j.verdict.word, SAID[2]),
             }
         )
     return pd.DataFrame(rows)

@@ -18,7 +18,6 @@ from fedlab_book.panels import Panel, sweep
 SIZE, EQUAL, DISCO = "by size", "equal", "FedDisco"
 BIG, UNEVEN = "two big ones", "uneven"
 STEPS, ALL = (5, 20, 50), 400
-SAID = ("gains", "loses", "cannot tell")
 GUESSES = {
     "As much when they meet seldom as when they meet often": "The letters are the "
     "same, and so is the number of steps. But how far they walk alone is not.",
@@ -78,10 +77,10 @@ def facts(found: Comparison) -> dict[str, Any]:
     values = {f"equal, {s} steps": v for s, v in gains.items()}
     values[f"equal, {long} steps minus {short}"] = gains[long] - gains[short]
     values[f"uneven: equal, {long} steps"] = gain(found, EQUAL, long, UNEVEN)
-    rows = {name: Row(name, v, words=SAID) for name, v in values.items()}
+    rows = {name: Row(name, v) for name, v in values.items()}
     name = f"FedDisco over equal, {long} steps"
     apart = gain(found, DISCO, long, over=EQUAL)
-    rows[name] = Row(name, apart, within=1, words=SAID)
+    rows[name] = Row(name, apart, within=1)
     nothing = side(values[f"uneven: equal, {long} steps"]) < 1
     sides = [None, 1, 1, 1, None, None]
     return {"facts": rows, "sides": sides, "holds": rows[name].near and nothing}

@@ -161,7 +161,7 @@ def _facts(
     holds: bool = True,
     note: str = "",
 ) -> Facts:
-    rows = [Row(name, v, words=("gains", "loses")) for name, v in values.items()]
+    rows = [Row(name, v) for name, v in values.items()]
     pairs = zip(rows, sides, strict=True)
     carried = all(s is None or side(row.values) == s for row, s in pairs)
     return {"rows": rows, "holds": carried and holds, "unit": UNIT, "note": note}

@@ -23,7 +23,6 @@ from fedlab_core.partition.designs import designed
 SIZE, EQUAL, DISCO, POOLED = "by size", "equal", "FedDisco", "all in one place"
 TWO, EVERY = "two letters", "all ten"
 EARLY, END, LATE = (2, 4), (16, 20), (36, 40)  # rounds, first and last
-SAID = ("gains", "loses", "cannot tell")
 GUESSES = {
     "By size": "The two big ones have most of the say, and know four letters of ten.",
     "Equal, clearly above FedDisco": "FedDisco weighs the mix, too. But its weights "
@@ -62,7 +61,7 @@ def ahead(
 
 def row(name: str, values: np.ndarray, **more: Any) -> Row:
     """A row in the words of this chapter."""
-    return Row(name, values, words=SAID, **more)
+    return Row(name, values, **more)
 
 
 def called(rounds: tuple[int, int]) -> str:
