@@ -115,7 +115,9 @@ def read_dataset(path: str | os.PathLike) -> Dataset:
 def named_function(text: str, option: str) -> Callable:
     """The function of "package.module:name", found from the folder one is in."""
     module, _, name = text.partition(":")
-    require(bool(module and name), f"{option}: package.module:function, not {text!r}")
+    good = bool(module and name) and not module.endswith(".py")
+    like = module.removesuffix(".py").strip("./").replace("/", ".") or "package.module"
+    require(good, f"{option}: {like}:{name or 'function'}, not {text!r}")
     here = os.getcwd()
     sys.path.insert(0, here)
     try:

@@ -279,7 +279,7 @@ def keep(presets: Sequence[Preset]) -> None:
 
 
 def _each(presets: Sequence[Preset]) -> Iterator[Found]:
-    """What each story compares, in order."""
+    """Means that each story compares, in order."""
     many = min(len(presets), os.cpu_count() or 1)
     if many < 2:
         yield from map(found, presets)

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from types import FunctionType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,8 +20,13 @@ def shown(value: Any) -> str:
     if isinstance(value, (Tensor, np.ndarray)):
         kind = "a tensor" if isinstance(value, Tensor) else "an array"
         return f"{kind} of shape {tuple(value.shape)}"
+    if isinstance(value, FunctionType):
+        return value.__name__
     try:
         text = " ".join(repr(value).split())
+        kind = type(value).__name__
+        if is_dataclass(value) and not text.startswith(kind):
+            text = f"{kind} {text}"  # one that prints as a person would read it
     except Exception:  # as of a number of too many digits
         text = f"something of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

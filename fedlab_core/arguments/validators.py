@@ -1,5 +1,6 @@
 """How a value is fitted to a hint, or what is said of one that does not fit."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ def kind_of(hint: Any) -> Kind:
         return _list(kind_of(args[0]), origin)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(kind_of(args[0]), kind_of(args[1]))
+    if origin is Callable:
+        return _function([], "_" * len(args[0]) if isinstance(args[0], list) else None)
     return _instance(origin or hint)
 
 
@@ -104,16 +107,11 @@ _PLAIN: dict[Any, Kind] = {
 
 def _instance(of: Any) -> Kind:
     """An object of a class; for a protocol or a `Callable`, what can be called so."""
-    if of is Callable or getattr(of, "_is_protocol", False):
-        asked = [] if of is Callable else [n for n in vars(of) if n[0] != "_"]
-
-        def able(value: Any, sizes: Sizes) -> Any:
-            good = callable(value) and all(hasattr(value, name) for name in asked)
-            good = good and not (asked and isinstance(value, type))
-            return value if good else _no()
-
-        has = f" that has {' and '.join(asked)}" if asked else ""
-        return Kind(f"a function{has}", able)
+    if of is Callable:
+        return _function([], None)
+    if getattr(of, "_is_protocol", False):
+        named = [*inspect.signature(of.__call__).parameters][1:]
+        return _function([n for n in vars(of) if n[0] != "_"], named)
     article = "an" if of.__name__[0] in "AEIOaeio" else "a"
     words, inside = f"{article} {of.__name__}", {}
     if WHEN_PASSED in vars(of):
@@ -132,6 +130,31 @@ def _instance(of: Any) -> Kind:
         return value
 
     return Kind(words, fit)
+
+
+def _function(has: Sequence[str], named: Sequence[str] | None) -> Kind:
+    """A function with these attributes, called with arguments of these names."""
+
+    def able(value: Any, sizes: Sizes) -> Any:
+        good = callable(value) and all(hasattr(value, name) for name in has)
+        if not good or (has and isinstance(value, type)):
+            _no()
+        if named is None:
+            return value
+        try:
+            takes = inspect.signature(value)
+        except (TypeError, ValueError):  # of what is not written in Python
+            return value
+        try:
+            takes.bind(*named)
+        except TypeError:
+            many = f"{len(named) or 'no'} argument{'s' * (len(named) != 1)}"
+            how = many if "_" in named or not named else f"({', '.join(named)})"
+            _no(f"one of {takes}: it is called with {how}")
+        return value
+
+    words = f" that has {' and '.join(has)}" if has else ""
+    return Kind(f"a function{words}", able)
 
 
 def _marked(kind: Kind, marks: Sequence[Any]) -> Kind:

@@ -25,7 +25,6 @@ def mlp(
     split: Point = None,
 ) -> Split:
     """Fully connected ReLU network; the features are its last hidden layer."""
-    needs("mlp", shape, 1)
     stages: dict[str, list[nn.Module]] = {"input": [nn.Flatten()]}
     inside = prod(shape)
     for depth, units in enumerate(hidden, start=1):

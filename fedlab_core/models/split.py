@@ -5,7 +5,6 @@ features may end. All layers are drawn before the network is cut, so a seed give
 same numbers wherever that is.
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_core.arguments import Within, checked
-from fedlab_core.errors import InputError, require
+from fedlab_core.errors import require
 
 Width = Annotated[int, Within(1, 2**16)]  # of a layer, a kernel, an image
 Shape = tuple[Width, ...]  # channels, height, width; or the length of a text
@@ -102,10 +101,6 @@ def needs(name: str, shape: Shape, least: int) -> None:
 def made_by(make: Callable[[], nn.Module]) -> nn.Module:
     """The module that `make()` returns; anything else is refused."""
     require(not isinstance(make, nn.Module), "make must make a network, not be one")
-    try:
-        inspect.signature(make).bind()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"make cannot be called as it will be: {error}") from None
     model = make()
     good = isinstance(model, nn.Module)
     require(good, f"a torch.nn.Module must be made, not {type(model).__name__}")

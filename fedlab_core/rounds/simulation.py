@@ -31,7 +31,13 @@ from fedlab_core.rounds.records import (
 )
 from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.rounds.server import Gathered
-from fedlab_core.rounds.validate_hooks import during, groups_of, server_of, weights_of
+from fedlab_core.rounds.validate_hooks import (
+    during,
+    groups_of,
+    regrouped,
+    server_of,
+    weights_of,
+)
 from fedlab_core.rounds.weigh import Members
 from fedlab_core.tree import Tree, as_slice, count, is_finite, nest, repeat, stack, take
 
@@ -255,9 +261,8 @@ class Simulation:
             view=w.view,
             key=(self.run.seed, t),
         )
-        group_of, parents = groups.regroup(seen)
-        parents = groups_of(parents, groups.name, len(parents), len(now.servers))
-        now.group_of = groups_of(group_of, groups.name, len(w), len(parents))
+        said = groups.regroup(seen)
+        now.group_of, parents = regrouped(said, groups.name, len(w), len(now.servers))
         now.servers = [now.servers[g] for g in parents]
 
     def _aggregate(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedlab_core.arguments.annotations import shown
 from fedlab_core.errors import InputError, require
 from fedlab_core.rounds.groups import GroupOf, everyone
 from fedlab_core.rounds.method import Method, nothing
@@ -50,6 +51,19 @@ def groups_of(said: Any, name: str, clients: int, groups: int | None = None) -> 
     of = "" if groups is None else f" of {groups}"
     text = f"a group, from 0{of}, for each of {clients} clients"
     raise InputError(f"groups={name} must give {text}, not {said!r:.80}")
+
+
+def regrouped(
+    said: Any, name: str, clients: int, before: int
+) -> tuple[GroupOf, list[int]]:
+    """A group for every client, and from which earlier one each group goes on."""
+    pair = isinstance(said, tuple) and len(said) == 2
+    if not pair or not all(isinstance(part, Sequence) for part in said):
+        text = "the group of each client, and the earlier group of each group"
+        raise InputError(f"groups={name}: regroup must give {text}, not {shown(said)}")
+    group_of, parents = said
+    parents = groups_of(parents, name, len(parents), before)
+    return groups_of(group_of, name, clients, len(parents)), parents
 
 
 def server_of(said: Any, name: str, before: ServerState) -> ServerState:

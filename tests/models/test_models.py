@@ -38,6 +38,7 @@ CASES = [
     ("mlp", (1, 14, 14), {}),
     ("mlp", (3, 5, 6), {"hidden": (9,), "dropout": 0.2, "batch_norm": True}),
     ("mlp", (1, 2, 2), {"hidden": ()}),
+    ("mlp", (30,), {}),
     ("disco_cnn", (1, 28, 28), {}),
     ("disco_cnn", (3, 32, 32), {}),
     ("disco_cnn", (1, 16, 19), {}),

@@ -1,11 +1,13 @@
 """Sizes of the networks: against the papers, torchvision and plain arithmetic."""
 
+import numpy as np
 import pytest
 import torch
 import torchvision
 from torch import nn
 from torchvision.models.vgg import make_layers
 
+import fedlab_core as fl
 from fedlab_core import build
 from fedlab_core.errors import InputError
 from fedlab_core.models import MODELS, Description, describe
@@ -158,13 +160,24 @@ def test_a_split_point_that_is_none_is_refused(split):
         describe("disco_cnn", GREY, 10, split=split)
 
 
-IMAGES = [n for n in MODELS if n not in ("textcnn", "lstm")]
+ROWS = ("mlp", "mlp_200")
+IMAGES = [n for n in MODELS if n not in ("textcnn", "lstm", *ROWS)]
 
 
 @pytest.mark.parametrize("name", IMAGES)
-def test_networks_for_images_refuse_texts(name):
+def test_networks_for_images_refuse_rows(name):
     with pytest.raises(InputError, match=r"needs \(channels, height, width\), not"):
         build(name, (40,), 10)()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_an_mlp_takes_rows_and_refuses_texts(name):
+    assert build(name, (40,), 10)()(torch.zeros(2, 40)).shape == (2, 10)
+    words = np.ones((9, 40), np.int32)
+    texts = fl.dataset(words, [0, 1, 2] * 3, words, [0, 1, 2] * 3)
+    place = fl.world(texts, fl.iid(texts.y_train, 3), build(name, texts.shape, 3))
+    with pytest.raises(InputError, match=r"the network takes no x of shape \(40,\)"):
+        fl.federate(place, fl.fedavg(), 1)
 
 
 @pytest.mark.parametrize(

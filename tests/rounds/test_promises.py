@@ -3,6 +3,8 @@
 import math
 import re
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import fedlab_core as fl
 from fedlab_core.client import entropies
 from fedlab_core.errors import InputError
 from fedlab_core.rounds import Groups
+from fedlab_core.rounds.groups import everyone
 from fedlab_core.rounds.validate_hooks import groups_of
 
 
@@ -265,6 +268,40 @@ def test_sound_groups_come_back():
     assert groups_of((0, 1, 1), "mine", 3) == [0, 1, 1]
     assert groups_of([2, 2, 2], "mine", 3) == [2, 2, 2]
     assert groups_of([1, 0, 1], "mine", 3, 2) == [1, 0, 1]
+
+
+CALLED: dict[str, tuple[Any, Any, str]] = {
+    "loss": (fl.Rule, lambda net, params, batch: params, "(net, params, batch, given)"),
+    "gradient": (fl.Rule, lambda grads: grads, "(grads, params, given)"),
+    "begin": (fl.Rule, lambda start: {}, "2 arguments"),
+    "step": (partial(fl.Server, "mine"), lambda: None, "1 argument"),
+    "of": (fl.Exchange, lambda net: {}, "(net, params, x, y)"),
+    "augment": (fl.Training, lambda x: x, "2 arguments"),
+    "regroup": (partial(fl.Groups, "mine", everyone.begin), lambda: 0, "1 argument"),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_a_hook_that_cannot_be_called_is_refused_when_it_is_given(name):
+    make, hook, words = CALLED[name]
+    with pytest.raises(
+        InputError, match=f"{name} must be a function.*, not one of "
+    ) as e:
+        make(**{name: hook})
+    assert str(e.value).endswith(f": it is called with {words}")
+
+
+def test_a_hook_may_take_any_arguments_and_say_nothing_of_them():
+    assert fl.Rule(gradient=lambda *three, **named: three[0]).gradient
+    assert fl.Checkpoint("place", say=str).say is str
+
+
+@pytest.mark.parametrize("given", [None, [0, 0, 0, 0], ([0, 0, 0, 0], 0)])
+def test_regroup_gives_two_lists(small_world, small_local, given):
+    mine: Any = lambda now: given  # noqa: E731
+    groups = fl.Groups("g", everyone.begin, regroup=mine)
+    with pytest.raises(InputError, match="groups=g: regroup must give the group"):
+        fl.federate(small_world, fl.fedavg(small_local, groups=groups), 1)
 
 
 NOTHING = {

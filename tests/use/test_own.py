@@ -123,7 +123,9 @@ def test_functions_are_found_by_name_from_here(tmp_path, monkeypatch):
         ("mynet_here:made", "no attribute 'made'"),
         ("mynet_here:size", "not a function"),
         ("nothing_here:make", "No module named"),
-        (":make", "package.module:function"),
+        (":make", "package.module:make"),
+        ("mynet_here.py:make", "--model: mynet_here:make, not"),
+        ("./my/net.py:make", "--model: my.net:make, not"),
     ):
         with pytest.raises(fl.InputError, match=words):
             named_function(text, "--model")
