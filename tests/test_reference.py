@@ -152,7 +152,8 @@ def test_every_method_has_a_card(key):
     made, text = METHODS[key].make(), gallery.card(key)
     assert gallery.page().count(text) == 1
     assert f"### {made.name}\n" in text
-    for field in ("made by", "paper", "held against a plain version by"):
+    said = ("made by", "a client sends", "paper", "held against a plain version by")
+    for field in said:
         assert re.search(rf"^:{field}: .+", text, re.M), field
     for choice in gallery.changed(made):
         assert re.search(rf"^:{gallery.CHOICES[choice]}: \*\*.+\*\*", text, re.M)
@@ -179,6 +180,14 @@ def test_a_card_says_what_is_known_of_its_method():
     assert "02_is_size_the_right_weight" in gallery.used("feddisco")
     assert "ledger_fedcollab" in gallery.used("ifca")
     assert gallery.used("fedadam") == []
+    assert "proxy=fl.Proxy" in gallery.card("feddf") and gallery.needs("FedAvg") == []
+    assert gallery.sent(fl.scaffold()) == "its model, `change`; it is sent `c` besides"
+    assert gallery.sent(fl.feddisco()) == "its model, 1 number to be weighed by"
+    assert gallery.sent(fl.local_only()) == "nothing: it trains alone"
+    assert gallery.reference_of(gallery.citation(METHODS["fedlaw"])).endswith(
+        "{cite}`li2023fedlaw`"
+    )
+    assert gallery.found_here("FedAvg") == []
     assert "learn" not in surface.options_of(fl.gws)
     assert surface.options_of(fl.feddisco)["a"] == "0.5"
     assert gallery.changed(METHODS["scaffold"].make()) == ["rule", "weigh", "server"]

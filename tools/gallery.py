@@ -15,11 +15,14 @@ from typing import Any
 
 import nbformat
 
+from fedlab_book import advice
 from fedlab_core.methods import METHODS, Entry, named_rule
 from fedlab_core.rounds import Method
+from fedlab_core.rounds.groups import nobody
 from fedlab_flower.lost import if_lost
 from fedlab_ledger.model.describe import methods
 from fedlab_ledger.papers import TABLES
+from fedlab_ledger.report.book import opened
 from tools import paths, reference, surface
 from tools.reference import escaped, link, linked
 
@@ -154,6 +157,70 @@ def agreement(made: Method) -> str:
     return "; ".join(found)
 
 
+@cache
+def _titles() -> dict[str, str]:
+    """The keys of the bibliography, by title."""
+    text = (paths.ROOT / "book" / "references.bib").read_text()
+    found = re.findall(r"@\w+\{([\w-]+),.*?\btitle\s*=\s*\{(.*?)\},\n", text, re.DOTALL)
+    return {re.sub(r"[{}]", "", title): key for key, title in found}
+
+
+def reference_of(cited: str) -> str:
+    """The mark that leads from a citation to the bibliography, if it is there."""
+    plain = cited.replace("\\", "")
+    keys = [key for title, key in _titles().items() if f'"{title}"' in plain]
+    return f" {{cite}}`{keys[0]}`" if keys else ""
+
+
+@cache
+def _needs() -> dict[str, str]:
+    """The rows of the table of “Your own data”, which a test holds, by method."""
+    cells = nbformat.read(paths.ROOT / "notebooks/your_own_data.ipynb", 4).cells
+    (table,) = (c.source for c in cells if c.id == "needs")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", table, re.M)[1:]
+    return {
+        name: f"{what} ({how.replace('{doc}`', '{doc}`../notebooks/')})"
+        for names, what, how in rows
+        for name in names.split(", ")
+    }
+
+
+def needs(name: str) -> list[str]:
+    """What a method needs besides samples, and how it is given; one or none."""
+    return [_needs()[name]] if name in _needs() else []
+
+
+def sent(made: Method) -> str:
+    """The names of what a client sends in a round, and of what it is sent."""
+    up, n = [f"`{name}`" for name in made.rule.sends], made.weigh.scalars
+    up += ["means over its samples"] if made.rule.exchange and not up else []
+    up += [f"{n} number{'s' * (n > 1)} to be weighed by"] if n else []
+    down = [f"`{name}`" for name in made.rule.needs]
+    if made.groups is nobody:
+        return "nothing: it trains alone"
+    said = f"its model{''.join(f', {part}' for part in up)}"
+    return f"{said}; it is sent {', '.join(down)} besides" if down else said
+
+
+@cache
+def _fields() -> advice.Fields:
+    return advice.Fields(opened())
+
+
+def found_here(name: str) -> list[str]:
+    """How often a method was ahead of FedAvg or behind it, for each goal."""
+    told, page = [], "{doc}`../notebooks/which_method`"
+    for goal in advice.GOALS:
+        gains = [
+            advice.gain(_fields().lines, name, who, goal)
+            for who in (advice.CLIENTS if name != advice.BASE else ())
+        ]
+        if ran := [g.side for g in gains if g.n]:
+            up, down = (ran.count(side) for side in (1, -1))
+            told.append(f"{goal}: gains on {up} of {len(ran)}, loses on {down}")
+    return [f"{'; '.join(told)} ({page})"] if told else []
+
+
 def options(entry: Entry) -> dict[str, str]:
     """A method's own options, and their defaults."""
     asked = surface.arguments(entry.make)
@@ -228,11 +295,14 @@ def card(key: str) -> str:
     by = link(full, full.replace("fedlab_core", "fl"))
     lines += ["", f':made by: {by}, or `METHODS["{key}"]`']
     lines += [f":{CHOICES[c]}: {said(entry, made, c)}" for c in own]
+    lines += [f":needs: {need}" for need in needs(made.name)]
+    lines.append(f":a client sends: {sent(made)}")
     if given := options(entry):
         told = reference.options(entry.make, given)
         lines += [":options:", *(f"    {line}" for line in told)]
     lines.append(f":if a client is lost: {if_lost(made)}")
-    lines.append(f":paper: {citation(entry)}")
+    lines.append(f":paper: {citation(entry)}{reference_of(citation(entry))}")
+    lines += [f":over FedAvg, on our fields: {told}" for told in found_here(made.name)]
     if gap := agreement(made):
         lines.append(f":agreement: {gap}")
     if pages := used(key):
