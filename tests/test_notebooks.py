@@ -1,6 +1,7 @@
 """Rules for every chapter, before and after it is executed."""
 
 import ast
+import builtins
 import re
 from pathlib import Path
 
@@ -106,6 +107,42 @@ def swallowed(code: str) -> list[str]:
 def test_what_a_cell_says_is_seen(path: Path):
     assert [call for cell in code_cells(path) for call in swallowed(cell.source)] == []
     assert swallowed("say('first')\nsay('second')") == ["say"]
+
+
+COPIED = (
+    *("your_own_data", "your_own_model", "your_own_method", "your_own_cluster"),
+    *("keep_and_continue", "beyond_one_machine", "a_real_federation"),
+)  # pages whose visible code a reader copies into a file
+HIDDEN = {"hide-input", "remove-cell", "hide-cell", "remove-input"}
+
+
+def unknown(code: str) -> set[str]:
+    """Names that code uses and nothing in it makes."""
+    made, used = set(dir(builtins)), set[str]()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            made |= {(one.asname or one.name).split(".")[0] for one in node.names}
+        elif isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            made.add(node.name)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            made.add(node.name)
+        elif isinstance(node, ast.arg):
+            made.add(node.arg)
+    return used - made
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_visible_code_runs_when_it_is_copied_as_seen(name):
+    cells = code_cells(paths.ROOT / "notebooks" / f"{name}.ipynb")
+    seen = "\n".join(c.source for c in cells if not HIDDEN & set(tags(c)))
+    assert unknown(seen) == set()
+    assert "fedlab_book" not in seen
+
+
+def test_a_name_that_nothing_makes_is_found():
+    assert unknown("import a.b\nx = a + y\ndef f(z): return z + len(x)") == {"y"}
 
 
 @chapters
