@@ -12,7 +12,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
 from tests.once import each
 from tests.test_surface import SURFACE
-from tools import gallery, paths, reference, surface
+from tools import examples, gallery, paths, reference, surface
 
 PAGES = reference.pages()
 TEXT = "\n".join(text for name, text in PAGES.items() if name != "api")
@@ -87,6 +87,23 @@ def test_every_argument_has_a_meaning_and_no_meaning_is_left_over():
                 used.add(name)
     assert without == []
     assert set(common) - used == set()
+
+
+SHOWN = examples.examples()
+
+
+def test_everything_has_an_example():
+    assert set(SHOWN) == {n.short for n in NAMES if n.kind in ("class", "function")}
+    assert "```python\nfl.iid(data.y_train" in reference.described(_of("iid"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_runs_and_gives_what_it_says(name, monkeypatch):
+    monkeypatch.setenv("FEDLAB_PROGRESS", "0")
+    gives = examples.run(name)
+    assert examples.given(name) in ("", gives)
 
 
 def test_the_words_are_those_of_the_error():

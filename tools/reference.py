@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fedlab_core.arguments import kind_of
-from tools import paths, surface
+from tools import examples, paths, surface
 from tools.surface import Name, Parameter
 
 SOURCES = "_static/source"  # of the site: the packages' files, as text
@@ -94,13 +94,12 @@ Every public name of the packages: {names} of them, each with what it takes, wha
 gives back, and where its source is. The pages are made from the signatures and
 docstrings whenever the book is built.
 
-```python
-import fedlab_core as fl
+Functions and records each have an **example**, which the tests run. All of them stand
+on these lines. `folder` is an empty folder, `found` what the ledger has measured,
+`fedlab_ledger.report.book.opened().found`.
 
-data = fl.load("letters")
-split = fl.dirichlet(data.y_train, clients=10, alpha=0.5)
-world = fl.world(data, split, fl.build("mlp", data.shape, len(data.classes)))
-history = fl.federate(world, fl.feddisco(fl.Training(lr=0.1, epochs=5)), rounds=10)
+```python
+{setup}
 ```
 
 New here? {{doc}}`../notebooks/your_own_data`, {{doc}}`../notebooks/your_own_model` and
@@ -208,6 +207,8 @@ def described(name: Name) -> str:
     if inspect.isclass(name.thing):
         for kind, member, plain in surface.members(name.thing):
             body += ["", _member(kind, f"{name.short}.{member}", plain)]
+    if shown := examples.examples().get(name.short):
+        body += ["", "Example:", "", "```python", *shown.splitlines(), "```"]
     head = name.full + surface.signature(name.called)
     return directive(name.kind, head, [*body, "", _where(name.thing)])
 
@@ -272,7 +273,8 @@ def _where(thing: Any) -> str:
 def page(name: str) -> str:
     """A page of the reference, as Markdown."""
     made = PAGES[name]
-    parts = [f"# {made.title}\n\n{made.intro}\n"]
+    stand = "Examples stand on the lines of {doc}`api`."
+    parts = [f"# {made.title}\n\n{made.intro} {stand}\n"]
     for heading, room in made.rooms.items():
         here = [n for n in surface.public() if n.room == room]
         about = inspect.getdoc(importlib.import_module(room)) or ""
@@ -290,7 +292,8 @@ def contents() -> str:
             here = [n for n in surface.public() if n.room == room]
             names = ", ".join(link(n.full) for n in here)
             rooms.append(f"{{ref}}`{heading} <{_anchor(room)}>`\n: {names}\n")
-    return _CONTENTS.format(names=len(surface.public()), rooms="\n".join(rooms))
+    names, lines = len(surface.public()), "\n".join(rooms)
+    return _CONTENTS.format(names=names, rooms=lines, setup=examples.setup())
 
 
 def _anchor(room: str) -> str:
