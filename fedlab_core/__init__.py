@@ -92,6 +92,7 @@ BESIDE = (
     *("Best", "EachClient", "OwnModels", "Patience", "adapted", "by_client", "curves"),
     *("dataset", "load_model", "read_dataset", "save_model", "together", "tracker"),
     *("DrawByChance", "DrawBySize", "DropOut", "UpAndDown"),
+    *("fedper", "fedrep", "lg_fedavg"),
 )
 
 
