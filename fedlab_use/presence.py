@@ -65,20 +65,20 @@ class DrawByChance:
     chances: tuple[NotNegative, ...]
 
     def __call__(self, number: int, sizes: list[int], seed: int) -> list[int]:
-        held = zip(self.chances, sizes, strict=True)
-        here = [chance * (size > 0) for chance, size in held]
-        return _drawn(here, self.clients, number, seed)
+        return _drawn(self._parts(sizes), self.clients, number, seed)
 
     def fits(self, sizes: list[int]) -> int:
         """The number of clients that it gives; refused if there are not as many."""
         given, many = len(self.chances), len(sizes)
-        fits = given == many
-        require(
-            fits, f"DrawByChance: chances must be {many}, one a client, not {given}"
-        )
-        held = zip(self.chances, sizes, strict=True)
-        can = [size * (chance > 0) for chance, size in held]
+        text = f"DrawByChance: chances must be {many}, one a client, not {given}"
+        require(given == many, text)
+        parts = self._parts(sizes)
+        can = [part / sum(parts) for part in parts if part]  # none that vanishes
         return _enough(self.clients, can, "DrawByChance: clients")
+
+    def _parts(self, sizes: list[int]) -> list[float]:
+        held = zip(self.chances, sizes, strict=True)
+        return [chance if size else 0.0 for chance, size in held]
 
 
 @checked

@@ -46,7 +46,7 @@ def own_states(world, method, rounds: int, **run) -> list[dict]:
 @pytest.mark.parametrize("participants, engine", WAYS)
 @pytest.mark.parametrize("local", [REP, replace(BARE, epochs=3)], ids=["all", "bare"])
 def test_equals_the_plain_version(small_world, name, participants, engine, local):
-    """What is shared after every round, and every client's own model at the end."""
+    """The shared part after every round, and every client's own model at the end."""
     make, plainly = CASES[name]
     s = setting(small_world, local, participants)
     want, method = plainly(s), make(local)

@@ -294,6 +294,8 @@ def test_a_rule_that_draws_from_elsewhere_is_refused(small_world):
         (fl.DrawBySize(7), "DrawBySize: clients must be 1 to 6, not 7"),
         (fl.DrawByChance(1, (1,)), "chances must be 6, one a client, not 1"),
         (fl.DrawByChance(2, (1, 0, 0, 0, 0, 0)), "clients must be 1 to 1, not 2"),
+        (fl.DrawByChance(2, (1e38, 1e-300, 0, 0, 0, 0)), "must be 1 to 1, not 2"),
+        (fl.DrawByChance(2, (0, 0, 0, 0, 0, 0)), "clients must be 1 to 0, not 2"),
         (fl.DropOut(0.1, of=7), "DropOut: of must be 1 to 6, not 7"),
         (fl.DropOut(0.1, of=fl.DrawBySize(7)), "DrawBySize: clients must be 1 to 6"),
     ],
