@@ -91,6 +91,8 @@ __version__ = "0.1.0"
 BESIDE = (
     *("Best", "EachClient", "OwnModels", "Patience", "adapted", "by_client", "curves"),
     *("dataset", "load_model", "read_dataset", "save_model", "together", "tracker"),
+    *("DrawByChance", "DrawBySize", "DropOut", "UpAndDown"),
+    *("fedper", "fedrep", "lg_fedavg"),
 )
 
 

@@ -27,7 +27,7 @@ from fedlab_core.rounds import Method
 from fedlab_core.rounds.checkpoint import Checkpoint
 from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import nothing
-from fedlab_core.rounds.records import Run, RunState
+from fedlab_core.rounds.records import Presence, Run, RunState
 from fedlab_core.rounds.worlds import Proxy
 from fedlab_core.tree import Tree
 from fedlab_flower import scalars
@@ -67,7 +67,7 @@ class Plan:
     clients: Count
     rounds: Count = 20
     seed: Seed = 0
-    participants: Count | None = None
+    participants: Count | Presence | None = None
     enough: Count | None = None
     limit: Positive = 600.0
     wait: Positive = 600.0

@@ -23,7 +23,8 @@ from fedlab_core.methods.kmeans import OfModels
 from fedlab_core.partition import Partition
 from fedlab_core.rounds import GroupOf, Method, World
 from fedlab_core.rounds.evaluation import Evaluated
-from fedlab_core.rounds.records import Run, RunState, draw_participants
+from fedlab_core.rounds.presence import participants_of
+from fedlab_core.rounds.records import Run, RunState
 from fedlab_core.rounds.reports import Reports
 from fedlab_core.rounds.simulation import Simulation
 from fedlab_core.rounds.validate_hooks import groups_of
@@ -237,8 +238,8 @@ class Federation(Simulation):
     def _round(self, t: int) -> Any:
         """Make of `now`, a copy of the state before a round, the one after it."""
         run, w, method, now = self.run, self.world, self.method, self.now
-        drawn = draw_participants(len(w.holders), run.participants, run.seed, t)
-        ids = [w.holders[k] for k in drawn]
+        if not (ids := participants_of(run, t)):
+            return (yield from self._nobody(t))
         if method.groups.pick:
             ids = yield from self._picked(t, ids)
         exchange, seed = method.rule.exchange, run.seed

@@ -66,7 +66,7 @@ def _personal(
     for k in everyone if personal.kept or personal.own_model else ():
         if k in kept.of:
             mine = subtree(kept.of[k], personal.kept) if personal.kept else kept.of[k]
-            there = mine.keys() == states.keys()
+            there = bool(mine) and mine.keys() <= states.keys()
             require(there, f"personal={personal.name}: clients keep no {personal.kept}")
             for n, v in mine.items():
                 states[n][k] = v.to(states[n])

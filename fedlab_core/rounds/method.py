@@ -36,7 +36,7 @@ class Personal:
     `own_model` is the rule of a model of the client's own, which trains in every round
     from where it was, and is sent the group's model as "round.NAME"; it begins as the
     run's first model, or as the group's of then (`own_begin`); `kept` names a model in
-    the client's state.
+    the client's state, or a part of one, which takes its place in the group's.
     """
 
     name: str

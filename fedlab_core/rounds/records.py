@@ -1,6 +1,6 @@
 """A run that is asked for, what is seen of each round, and where it stands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,6 +20,8 @@ from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, check_shapes, stack
 
 Keep = Literal["device", "host"]  # where clients' states wait for their next turn
+# A round's clients: of its number, from 1, all clients' samples, and the run's seed.
+Presence = Callable[[int, list[int], int], Sequence[int]]
 
 
 @checked
@@ -28,17 +30,19 @@ class Run:
     """One simulation to be played: a method in a world, for some rounds, from a seed.
 
     `participants` clients are drawn each round (all by default) from the seed alone, so
-    that every method meets the same ones; nobody without a sample is. `observe` adds
-    columns to the history, of names that a round does not have itself: it is called
-    each round with a `Round`. One that remembers something has it in a dict `memory`,
-    which a checkpoint keeps. `stop` sees the rows after each test, and may end the run.
+    that every method meets the same ones; nobody without a sample is. A function may
+    give them, as `DrawBySize` does: of the round, from 1, how many samples each client
+    has, and the seed. A round of nobody changes nothing. `observe` adds columns to the
+    history, of names that a round does not have itself: it is called each round with a
+    `Round`. One that remembers something has it in a dict `memory`, which a checkpoint
+    keeps. `stop` sees the rows after each test, and may end the run.
     """
 
     world: World
     method: Method
     rounds: Count
     seed: Seed = 0
-    participants: Count | None = None
+    participants: Count | Presence | None = None
     observe: Callable[["Round"], dict] | None = None
     start: Tree | None = None
     keep: Keep = "device"
@@ -48,12 +52,16 @@ class Run:
     def __post_init__(self) -> None:
         w, asked = self.world, self.participants
         clients, most = len(w), len(w.holders)
-        fits = asked is None or asked <= most
-        require(fits, f"participants must be 1 to {most}, not {asked}")
+        if callable(asked):  # what it has as `fits` says how many it gives at least
+            asked = getattr(asked, "fits", lambda _: 0)(w.partition.sizes.tolist())
+        else:
+            asked = asked or clients
+            fits = self.participants is None or asked <= most
+            require(fits, f"participants must be 1 to {most}, not {asked}")
         if self.start is not None:
             check_shapes(self.start, w.model.state_dict(), "start must be")
         if self.method.groups.fits:
-            self.method.groups.fits(clients, asked or clients)
+            self.method.groups.fits(clients, asked)
         if fits := getattr(self.method.weigh, "fits", None):
             fits(w.counts)
 

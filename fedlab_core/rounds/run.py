@@ -74,6 +74,7 @@ def run_all(
                     del wanted[i]
             if kept and (kept.due or (kept.strict and not wanted)):
                 kept.keep(runs, [simulation.state for simulation in simulations])
+        bar.update(sum(len(s.state.rows) for s in simulations) - bar.n)  # of nobody
     return [simulation.history for simulation in simulations]
 
 

@@ -22,13 +22,8 @@ from fedlab_core.rounds.evaluation import evaluate_round
 from fedlab_core.rounds.groups import Regrouping
 from fedlab_core.rounds.history import OWN, History
 from fedlab_core.rounds.method import COMMON
-from fedlab_core.rounds.records import (
-    Round,
-    Run,
-    RunState,
-    TrainRequest,
-    draw_participants,
-)
+from fedlab_core.rounds.presence import participants_of
+from fedlab_core.rounds.records import Round, Run, RunState, TrainRequest
 from fedlab_core.rounds.reports import Reports, losses_of
 from fedlab_core.rounds.server import Gathered
 from fedlab_core.rounds.validate_hooks import (
@@ -103,8 +98,8 @@ class Simulation:
     def _round(self, t: int) -> Requests:
         """Make of `now`, a copy of the state before a round, the one after it."""
         run, w, method, now = self.run, self.world, self.method, self.now
-        drawn = draw_participants(len(w.holders), run.participants, run.seed, t)
-        ids = [w.holders[k] for k in drawn]
+        if not (ids := participants_of(run, t)):
+            return (yield from self._nobody(t))
         cohort = [Client(w.client(k), (run.seed, t, k)) for k in ids]
         if method.groups.pick:
             there = [server.model for server in now.servers]
@@ -133,6 +128,12 @@ class Simulation:
         before = now.models
         weights = self._aggregate(t, ids, trained, uploads)
         yield from self._record(t, ids, before, trained, weights, uploads)
+
+    def _nobody(self, t: int) -> Requests:
+        """A round without a participant: it is written down, and changes nothing."""
+        none, before = torch.zeros(0), self.now.models
+        weights, trained = [none] * len(self.now.servers), Trained({}, none, none)
+        return self._record(t, [], before, trained, weights, {})
 
     def _record(
         self,

@@ -10,7 +10,7 @@ import safetensors.torch as files
 import torch
 
 import fedlab_core as fl
-from fedlab_core.rounds import simulation
+from fedlab_core.rounds import presence
 from tests.flower.machines import Machines, certificates, node_key, until
 from tests.flower.playing import DATA, MAKE, PROXY, SEED, named
 
@@ -55,12 +55,12 @@ def test_a_killed_node_goes_on_with_what_it_kept(machines, monkeypatch):
     hold.unlink()
     machines.node(0)
     assert machines.ended(run) == "finished:completed", machines.logs()
-    draw = simulation.draw_participants
+    draw = presence.draw_participants
     rows = json.loads((machines.tried / "SCAFFOLD.json").read_text())
     lost = {t for t, row in enumerate(rows) if row["participants"] == 1}
     assert 1 in lost and 3 not in lost, "it came back, one turn or two later"
     monkeypatch.setattr(
-        simulation, "draw_participants", lambda *a: [1] if a[3] in lost else draw(*a)
+        presence, "draw_participants", lambda *a: [1] if a[3] in lost else draw(*a)
     )
     equal(machines, "scaffold", 4)
 

@@ -5,12 +5,26 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core import METHODS
-from tests.flower.playing import SEED, deployed, judged_by_clients, named, simulated
+from tests.flower.playing import (
+    LOCAL,
+    SEED,
+    deployed,
+    judged_by_clients,
+    named,
+    simulated,
+)
+
+# METHODS, and recipes beside them of which a part of the network stays at its client.
+OTHERS = {
+    "fedper": fl.fedper(LOCAL),
+    "fedrep": fl.fedrep(LOCAL, head=2),
+    "lg-fedavg": fl.lg_fedavg(LOCAL),
+}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, *OTHERS])
 def test_it_equals_federate_from_the_same_seed(name, tmp_path):
-    method = named(name)
+    method = OTHERS.get(name) or named(name)
     want = fl.federate(simulated(method), method, 5, seed=SEED, engine="looped")
     got, _ = deployed(method, tmp_path)
     assert got.states.keys() == want.states.keys()

@@ -10,7 +10,7 @@ import torch
 
 import fedlab_core as fl
 from fedlab_core import InputError
-from fedlab_core.rounds import simulation
+from fedlab_core.rounds import presence
 from fedlab_flower import federation
 from fedlab_flower.flower import Here
 from fedlab_flower.lost import if_lost
@@ -44,16 +44,29 @@ def test_a_lost_answer_counts_for_nothing(name, tmp_path, monkeypatch):
     and the client, whose answer was not counted, goes on from where it was before."""
     method = named(name)
     got, _ = deployed(method, tmp_path, 4, without(1, 2), enough=2)
-    draw = simulation.draw_participants
+    draw = presence.draw_participants
 
     def drawn(clients, take_part, seed, t):
         return [0, 2] if t == 1 else draw(clients, take_part, seed, t)
 
-    monkeypatch.setattr(simulation, "draw_participants", drawn)
+    monkeypatch.setattr(presence, "draw_participants", drawn)
     want = fl.federate(simulated(method), method, 4, seed=SEED, engine="looped")
     close(got.states, want.states)
     assert [row["participants"] for row in got.rows] == [3, 2, 3, 3]
     assert got.group_of == want.group_of
+
+
+@pytest.mark.parametrize("name", ["scaffold", "rfedavg", "ifca", "ditto"])
+def test_a_rule_of_who_takes_part_is_that_of_a_simulation(name, tmp_path):
+    """In round 2 nobody is up, and here, too, it changes nothing."""
+    method, rule = named(name), fl.UpAndDown(0.6, 0.4)
+    got, _ = deployed(method, tmp_path, 5, participants=rule)
+    run = {"participants": rule, "engine": "looped"}
+    want = fl.federate(simulated(method), method, 5, seed=SEED, **run)
+    close(got.states, want.states)
+    there = [row["participants"] for row in got.rows]
+    assert there == [row["participants"] for row in want.rows] and 0 in there
+    assert got.accuracy() == pytest.approx(want.accuracy())
 
 
 def test_by_default_everybody_is_needed(tmp_path):
@@ -117,9 +130,9 @@ def test_a_node_that_is_started_again_loses_its_turn_alone(name, tmp_path, monke
     method = named(name)
     got, _ = deployed(method, tmp_path, 4, again, enough=2)
     assert sorted(seen[0].contexts) == [88, 89, 4711]
-    draw = simulation.draw_participants
+    draw = presence.draw_participants
     monkeypatch.setattr(
-        simulation, "draw_participants", lambda *a: [1, 2] if a[3] == 1 else draw(*a)
+        presence, "draw_participants", lambda *a: [1, 2] if a[3] == 1 else draw(*a)
     )
     want = fl.federate(simulated(method), method, 4, seed=SEED, engine="looped")
     close(got.states, want.states)

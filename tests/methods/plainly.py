@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -72,7 +73,7 @@ def setting(
 def played(
     w: World,
     method: Method,
-    participants: int | None,
+    participants: Any,
     engine: str = "auto",
     rounds: int = ROUNDS,
 ) -> list[Round]:
