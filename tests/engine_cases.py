@@ -150,7 +150,7 @@ def put(optimizer: torch.optim.Optimizer, net: nn.Module, kept: dict) -> None:
 
 
 def memory_of(optimizer: torch.optim.Optimizer, net: nn.Module) -> dict:
-    """What one client keeps; of Adam also how many steps it took."""
+    """The tensors that one client keeps; of Adam also how many steps it took."""
     adam = isinstance(optimizer, torch.optim.Adam)
     names = list(KEPT)[:2] if adam else ["momentum_buffer"]
     kept = {}

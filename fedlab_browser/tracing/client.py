@@ -14,8 +14,8 @@ from fedlab_browser.tracing.function import program_of
 from fedlab_browser.tracing.program import Program
 from fedlab_core.client import ClientInput
 from fedlab_core.engine import step as one
-from fedlab_core.engine.descend import MEMORY
 from fedlab_core.engine.merge_runs import parameters_from_broadcast
+from fedlab_core.engine.optimizers import MEMORY
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.tree import Tree
 

@@ -41,7 +41,7 @@ class Training:
     clip: Positive | None = None  # the largest norm of a step's gradient
     schedule: Callable[[Tensor], Tensor] | None = None  # times lr; time in rounds
     augment: Callable[[Tensor, Tensor], Tensor] | None = None
-    keep_velocity: bool = False  # momentum goes on where the last round left it
+    keep_velocity: bool = False  # momentum, or moments, go on from the last round's
     statistics: Literal["average", "local"] = "average"  # whose BatchNorm statistics
     rmsprop: Fading | None = None  # RMSProp instead of SGD, with this smoothing
     adam: tuple[Fading, Fading] | None = field(default=None, metadata=_LATER)  # betas

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
-from fedlab_core.engine.descend import descend
+from fedlab_core.engine.optimizers import descend
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import copied, stack

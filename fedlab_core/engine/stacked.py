@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
-from fedlab_core.engine.descend import MEMORY, descend
+from fedlab_core.engine.optimizers import MEMORY, descend
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import float_like
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, flatten, gradient, with_grad

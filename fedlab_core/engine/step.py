@@ -9,13 +9,13 @@ from torch import Tensor
 
 from fedlab_core.arguments.annotations import shown
 from fedlab_core.client import Batch, ClientInput, Rule, Training
-from fedlab_core.engine.descend import MEMORY, Memory, at_rest, shape_like
+from fedlab_core.engine.optimizers import MEMORY, Memory, at_rest, shape_like
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import Tree, check_shapes
 
 # What the engine keeps in a client's state beside what its rule keeps there.
-# The memory of its steps has a name a tree, as in `descend`.
+# The memory of its steps has a name a tree, as in `optimizers`.
 _STATISTICS = "statistics/"
 Hook = Callable[..., Any]
 Gave = tuple[Tree, Tree, Tree, Tensor]  # models, states, uploads, mean losses

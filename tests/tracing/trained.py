@@ -7,7 +7,7 @@ from fedlab_browser.tracing import Reader, client
 from fedlab_browser.tracing.draws import drawn
 from fedlab_core.client import ClientInput
 from fedlab_core.engine import step as one
-from fedlab_core.engine.descend import MEMORY
+from fedlab_core.engine.optimizers import MEMORY
 from fedlab_core.engine.plan import Plan
 from fedlab_core.tree import stack
 

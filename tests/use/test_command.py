@@ -94,7 +94,7 @@ def test_an_optimizer_is_that_of_training(here, capsys):
     found = [losses(f"{own} {name}") for name in names]
     assert len(set(map(tuple, found))) == 4
     assert losses("train run.toml --lr .001") == found[-1]
-    assert losses("train run.toml --optimizer sgd --lr .1") == found[0]
+    assert losses("train run.toml --optimizer adam") == found[2]
 
 
 @pytest.mark.parametrize(

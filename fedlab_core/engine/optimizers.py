@@ -76,7 +76,7 @@ def descend(
 
 
 def _direction(moves: Many, memory: Memory, training: Training) -> Many:
-    """Where to step, once the memory has taken the gradient in."""
+    """The direction of a step, once the memory has taken the gradient in."""
     vs = list(memory["velocity"].values())
     if training.adam is not None:
         return _adam(moves, vs, memory, training.adam)
