@@ -68,10 +68,14 @@ def plot(histories: Sequence[History], column: str = "accuracy") -> Picture:
         colour = look(name)["color"]
         axes[0, 1].bar(places, np.sort(clients), 0.8 / len(own), color=colour)
     if own:
-        axes[0, 1].set(xlabel="clients, from the worst", ylabel="own test accuracy")
+        metric = histories[0].metric
+        first = "lowest" if metric == "loss" else "worst"
+        names = {"xlabel": f"clients, from the {first}", "ylabel": f"own test {metric}"}
+        axes[0, 1].set(**names)
     alt = f"Curves of {column.replace('_', ' ')} by round. At the end: "
     alt += f"{'; '.join(ends)}."
-    bars = " Beside it, bars of the clients' accuracies on their own tests."
+    what = {h.metric for h in histories} - {"accuracy"} or {"accuracies"}
+    bars = f" Beside it, bars of the clients' {' and '.join(what)} on their own tests."
     return Picture(fig, alt + (bars if own else ""))
 
 

@@ -56,7 +56,9 @@ from fedlab_core.methods.qfedavg import qfedavg
 from fedlab_core.methods.rfedavg import rfedavg, rfedavg_plus
 from fedlab_core.methods.scaffold import scaffold
 from fedlab_core.methods.server_ft import server_ft
+from fedlab_core.metrics.measures import auc, r2
 from fedlab_core.models import build
+from fedlab_core.models.losses import logistic, squared
 from fedlab_core.partition import (
     Partition,
     clusters,

@@ -61,6 +61,14 @@ def answer(args: argparse.Namespace) -> int:
     return (_train if args.verb == "train" else _show_split)(args)
 
 
+_OPTIMIZERS: dict[str, tuple[float, dict[str, Any]]] = {  # learning rate, and the rest
+    "sgd": (0.1, {}),
+    "rmsprop": (0.01, {"rmsprop": 0.99}),
+    "adam": (0.001, {"adam": (0.9, 0.999)}),
+    "adamw": (0.001, {"adam": (0.9, 0.999), "decoupled": True}),
+}
+
+
 def _world_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     own = "a file of your own, mine.npz; or what --toml wrote, run.toml"
@@ -117,8 +125,11 @@ def _add_train(verbs) -> None:
     add("--participants", type=option(Count), metavar="N", help="drawn a round (all)")
     add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
     add("--batch", type=option(Count), default=32, help="mini-batch B (32)")
-    add("--lr", type=option(Positive), default=0.1, help="local learning rate (.1)")
-    add("--momentum", type=option(Fading), default=0.0)
+    rates = ".1; .01 with rmsprop, .001 with adam and adamw"
+    add("--lr", type=option(Positive), help=f"local learning rate ({rates})")
+    known = "a client's steps, each as PyTorch's (sgd)"
+    add("--optimizer", default="sgd", choices=tuple(_OPTIMIZERS), help=known)
+    add("--momentum", type=option(Fading), default=0.0, help="of sgd (0)")
     add("--weight-decay", type=option(NotNegative), default=0.0)
     add("--seeds", type=option(Seed), nargs="+", default=[0], help="one run each (0)")
     add("--device", default="cpu", help="cpu or cuda")
@@ -192,8 +203,11 @@ def _check_world(args: argparse.Namespace) -> None:
 
 
 def _method(args: argparse.Namespace) -> Method:
-    sgd = {"momentum": args.momentum, "weight_decay": args.weight_decay}
-    training = Training(args.lr, args.epochs, args.batch, **sgd)
+    lr, steps = _OPTIMIZERS[args.optimizer]
+    sgd = args.optimizer == "sgd" or not args.momentum
+    require(sgd, "--momentum: only with --optimizer sgd")
+    more = {"momentum": args.momentum, "weight_decay": args.weight_decay, **steps}
+    training = Training(_given(args, "lr", lr), args.epochs, args.batch, **more)
     if ":" in args.method:
         make, own = named_function(args.method, "--method"), set_by(args.set)
         base = make(training, **own)

@@ -35,7 +35,6 @@ from fedlab_core.arguments import (
     checked,
 )
 from fedlab_core.client import Batch, ClientInput, Net, Rule, Training
-from fedlab_core.client.rule import entropies
 from fedlab_core.errors import require
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method, Personal
@@ -64,7 +63,7 @@ class Turns:
 @checked
 @dataclass(frozen=True)
 class Parted:
-    """Cross-entropy of the shared part with the client's own, which takes a step too.
+    """The plain loss of the shared part with the client's own, which takes a step too.
 
     Its step is SGD's, as of the other part, on the gradient of the same mini-batch.
     """
@@ -84,10 +83,10 @@ class Parted:
         h = net.features(params, batch.x) if head else batch.x
 
         def value(own: Tree) -> Tensor:
-            logits = (
+            outputs = (
                 net.head(own, h) if head else net.head(params, net.features(own, h))
             )
-            return batch.mean(entropies(logits, batch.y))
+            return batch.mean(net.each(outputs, batch.y))
 
         grads, loss = torch.func.grad_and_value(value)(own)
         slopes = {n: grads[n] + self.weight_decay * w for n, w in own.items()}

@@ -1,6 +1,7 @@
 """Models that are kept: as a file, the best of a run, the clients' own."""
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -70,16 +71,19 @@ def load_model(path: str | os.PathLike, make: Callable[[], nn.Module]) -> nn.Mod
 class Best:
     """An observer that keeps the models of the round with the highest accuracy.
 
-    `model()` gives one as `History.model` does; `round` and `accuracy` say when.
+    Where a world is judged by another metric, it is the highest of that, or the least
+    loss. `model()` gives one as `History.model` does; `round` and `score` say when.
     """
 
     def __init__(self) -> None:
         self.memory: dict = {}
 
     def __call__(self, now: Round) -> dict:
-        accuracy = now.row.get("accuracy", float("nan"))
-        if accuracy > self.memory.get("accuracy", -1.0):
-            self.memory["round"], self.memory["accuracy"] = now.number, accuracy
+        name = now.world.judged_by
+        score = now.row.get(name, math.nan)
+        sign = -1.0 if name == "loss" else 1.0
+        if sign * score > sign * self.memory.get(name, -sign * math.inf):
+            self.memory |= {"round": now.number, "metric": name, name: score}
             self.memory["states"] = now.after
             self.memory["group_of"] = list(now.group_of)
         return {}
@@ -90,9 +94,17 @@ class Best:
         return self._seen("round")
 
     @property
+    def score(self) -> float:
+        """The world's metric in that round: accuracy, or its own."""
+        return self._seen(self.memory.get("metric", "accuracy"))
+
+    @property
     def accuracy(self) -> float:
         """Test accuracy in that round."""
-        return self._seen("accuracy")
+        name = self.memory.get("metric", "accuracy")
+        said = f"the rounds are judged by {name}, not by accuracy: ask for score"
+        require(name == "accuracy", said)
+        return self.score
 
     def model(self, group: int | None = None, client: int | None = None) -> Tree:
         """The model of the only group, of a group, or of a client's group."""
@@ -117,7 +129,7 @@ class OwnModels:
         self.memory: dict = {}
 
     def __call__(self, now: Round) -> dict:
-        if "accuracy" in now.row:
+        if "loss" in now.row:
             own = now.personal is not None
             self.memory["states"] = now.personal if own else now.after
             every = range(len(now.group_of))

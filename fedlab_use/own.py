@@ -28,19 +28,54 @@ def dataset(
     name: str = "mine",
     owners_train: Any = None,
     owners_test: Any = None,
+    numbers: bool = False,
 ) -> Dataset:
     """A `Dataset` of arrays, tensors, lists or pandas tables, normalised by itself.
 
-    Labels may be words or any whole numbers; `classes` gives their names in order.
+    Labels may be words or any whole numbers; `classes` gives their names in order. With
+    `numbers`, y is to be predicted as it is, by a world with a `loss`: a number a
+    sample, or several. The labels, by which data are split, are then its quarters; of
+    several numbers, the place of the largest, as of the first label that is 1.
     Tables become float32; a column that never changes becomes zero. Images are
     bytes, their channels last, and texts are int32 words.
     """
     x, x_other = _samples(x_train, "x_train"), _samples(x_test, "x_test")
-    names, y, y_other = _labels(y_train, y_test, classes)
+    targets: dict[str, Any] = {}
+    if numbers:
+        require(classes is None, "classes: numbers=True has none")
+        names, y, y_other, targets = _ranges(y_train, y_test)
+    else:
+        names, y, y_other = _labels(y_train, y_test, classes)
     mean, std = _measured(x)
     owners = (owners_train, "owners_train"), (owners_test, "owners_test")
     own, other = (None if v is None else _array(v, n) for v, n in owners)
-    return Dataset(name, x, y, x_other, y_other, names, mean, std, own, other)
+    known = (name, x, y, x_other, y_other, names, mean, std)
+    return Dataset(*known, own, other, **targets)
+
+
+def _ranges(
+    train: Any, test: Any
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Names of the labels, both parts' labels, and the numbers that they stand for."""
+    made = {
+        "targets_train": _array(train, "y_train"),
+        "targets_test": _array(test, "y_test"),
+    }
+    for part, y in zip(("y_train", "y_test"), made.values(), strict=True):
+        sound = y.dtype.kind in "fiub" and y.ndim in (1, 2) and y.size > 0
+        said = f"{part} must be a number a sample, or a row of them"
+        require(sound, f"{said}, not {y.dtype} {y.shape}")
+        require(bool(np.isfinite(y).all()), f"{part} has numbers that are not finite")
+    made = {name: y.astype(np.float32) for name, y in made.items()}
+    first, other = made.values()
+    same = first.shape[1:] == other.shape[1:]
+    require(same, f"y_train and y_test are of shapes {first.shape} and {other.shape}")
+    if first.ndim == 2:
+        names = tuple(str(c) for c in range(first.shape[1]))
+        return names, first.argmax(1), other.argmax(1), made
+    edges = np.unique(np.quantile(first, (0.25, 0.5, 0.75)))
+    names = (*(f"to {e:g}" for e in edges), f"above {edges[-1]:g}")
+    return names, edges.searchsorted(first), edges.searchsorted(other), made
 
 
 def _samples(value: Any, name: str) -> np.ndarray:
@@ -57,7 +92,9 @@ def _labels(
     parts = [_array(train, "y_train"), _array(test, "y_test")]
     for part, y in zip(("y_train", "y_test"), parts, strict=True):
         require(y.ndim == 1, f"{part} must be one label a sample, not {y.shape}")
-        require(y.dtype.kind in "iubUSO", f"{part} must be labels, not {y.dtype}")
+        cure = "" if y.dtype.kind != "f" else ": numbers=True if it is to be predicted"
+        good = y.dtype.kind in "iubUSO"
+        require(good, f"{part} must be labels, not {y.dtype}{cure}")
     words = any(y.dtype.kind in "USO" for y in parts)
     held = [[str(v) for v in y] if words else y.tolist() for y in parts]
     known = sorted({v for y in held for v in y})

@@ -121,13 +121,14 @@ def curves(histories: Sequence[History]) -> DataFrame:
 def by_client(history: History, world: World) -> DataFrame:
     """A row for each client at a run's end: client, group, samples, accuracy.
 
-    The accuracy is that of the model by which the client is judged, on its own test if
-    it has one; it is missing (NaN) where no client is judged by itself.
+    The last is called after the world's metric, if that is another. It is of the model
+    by which the client is judged, on its own test if it has one, and missing (NaN)
+    where no client is judged by itself.
     """
     fits = len(history.group_of) == len(world)
     require(fits, f"the history has {len(history.group_of)} clients, not {len(world)}")
     own = history.clients
     accuracy = [math.nan] * len(world) if own is None else own.tolist()
     samples = world.partition.sizes.tolist()
-    named = {"group": history.group_of, "samples": samples, "accuracy": accuracy}
+    named = {"group": history.group_of, "samples": samples, history.metric: accuracy}
     return DataFrame({"client": range(len(world)), **named})

@@ -126,25 +126,56 @@ def _after_conv(net: nn.Module, norm: nn.Module) -> bool:
     return any(isinstance(m, nn.Conv2d) for m in net.modules())
 
 
+# what the engine and torch.optim call the same thing
+KEPT = {"exp_avg": "velocity", "exp_avg_sq": "squares", "momentum_buffer": "velocity"}
+
+
+def optimizer_of(net: nn.Module, training: Training) -> torch.optim.Optimizer:
+    how: dict = {"lr": training.lr, "weight_decay": training.weight_decay}
+    if training.adam is None:
+        return torch.optim.SGD(net.parameters(), momentum=training.momentum, **how)
+    kind = torch.optim.AdamW if training.decoupled else torch.optim.Adam
+    return kind(net.parameters(), betas=training.adam, **how)
+
+
+def put(optimizer: torch.optim.Optimizer, net: nn.Module, kept: dict) -> None:
+    """Go on from what one client kept."""
+    for name, w in net.named_parameters():
+        if "count/steps" not in kept:
+            own = {"momentum_buffer": kept[f"velocity/{name}"].clone()}
+        else:
+            own = {n: kept[f"{KEPT[n]}/{name}"].clone() for n in list(KEPT)[:2]}
+            own["step"] = kept["count/steps"].clone()
+        optimizer.state[w] = own
+
+
+def memory_of(optimizer: torch.optim.Optimizer, net: nn.Module) -> dict:
+    """The tensors that one client keeps; of Adam also how many steps it took."""
+    adam = isinstance(optimizer, torch.optim.Adam)
+    names = list(KEPT)[:2] if adam else ["momentum_buffer"]
+    kept = {}
+    for name, w in net.named_parameters():
+        own = optimizer.state[w]
+        for n in names:
+            v = own.get(n)
+            kept[f"{KEPT[n]}/{name}"] = torch.zeros_like(w) if v is None else v
+        if adam:
+            kept["count/steps"] = w.detach().new_tensor(float(own.get("step", 0.0)))
+    return kept
+
+
 def ordinary(
     model, x, y, cohort, given, training: Training, penalty=None, correct=None
 ) -> Trained:
-    """One client after another with torch.optim.SGD, batches in the engine's order."""
-    states, losses, steps, velocities = [], [], [], []
+    """One client after another with torch.optim, batches in the engine's order."""
+    states, losses, steps, memories = [], [], [], []
     for k, client in enumerate(cohort):
         net, first = with_pytorchs_norms(model, x), tree.take(given.start, k)
         net.load_state_dict(first, strict=False)
         net.train()
-        sgd = torch.optim.SGD(
-            net.parameters(),
-            lr=training.lr,
-            momentum=training.momentum,
-            weight_decay=training.weight_decay,
-        )
+        optimizer = optimizer_of(net, training)
         if given.state:
-            for name, w in net.named_parameters():
-                v = given.state[f"velocity/{name}"][k]
-                sgd.state[w]["momentum_buffer"] = v.clone()
+            put(optimizer, net, {n: v[k] for n, v in given.state.items()})
         marks, seen = make_plan([client], training).marks(0), []
         batches = batch_order(client, training)
         for step, i in enumerate(batches):
@@ -154,33 +185,31 @@ def ordinary(
                     m.key = key
             if training.schedule:
                 time = torch.tensor(client.key[1] + step / len(batches)).double()
-                sgd.param_groups[0]["lr"] = training.lr * float(training.schedule(time))
+                optimizer.param_groups[0]["lr"] = training.lr * float(
+                    training.schedule(time)
+                )
             images = training.augment(x[i], key) if training.augment else x[i]
             loss = F.cross_entropy(net(images), y[i])
             if penalty:
                 loss = loss + penalty(dict(net.named_parameters()), first)
-            sgd.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
             if correct:
                 correct(net, first)
             if training.clip:
                 nn.utils.clip_grad_norm_(net.parameters(), training.clip)
-            sgd.step()
+            optimizer.step()
             seen.append(loss.detach())
         states.append({n: net.state_dict()[n] for n in first})
         losses.append(torch.stack(seen).mean() if seen else torch.zeros(()).to(x))
         steps.append(len(seen))
         if training.keep_velocity:
-            none = [torch.zeros_like(w) for w in net.parameters()]
-            kept = [sgd.state[w].get("momentum_buffer") for w in net.parameters()]
-            names = [f"velocity/{n}" for n, _ in net.named_parameters()]
-            pairs = zip(names, kept, none, strict=True)
-            velocities.append({n: z if v is None else v for n, v, z in pairs})
+            memories.append(memory_of(optimizer, net))
     return Trained(
         tree.stack(states),
         torch.stack(losses),
         torch.tensor(steps),
-        tree.stack(velocities) if velocities else {},
+        tree.stack(memories) if memories else {},
     )
 
 

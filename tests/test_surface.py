@@ -77,7 +77,8 @@ SURFACE = surface()
 PASSED = [n for n, thing in SURFACE.items() if hasattr(thing, WHEN_PASSED)]
 # What rules call in every step, inside the engine's transforms, where no tensor can be
 # looked into: what they are given was held to a signature before.
-INSIDE = [n for n in SURFACE if n.endswith((".entropies", ".cross_entropy", ".losses"))]
+LOSSES = (".entropies", ".cross_entropy", ".losses", ".squared", ".logistic")
+INSIDE = [n for n in SURFACE if n.endswith(LOSSES)]
 
 
 # -- what fits -----------------------------------------------------------------------

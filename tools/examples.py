@@ -38,7 +38,7 @@ def examples() -> dict[str, str]:
 
 
 def given(name: str) -> str:
-    """What the file says that an example gives; empty if it says nothing."""
+    """The value that the file says an example gives; empty if it says nothing."""
     *_, last = examples()[name].splitlines()
     return last.removeprefix(GIVES) if last.startswith(GIVES) else ""
 

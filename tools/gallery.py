@@ -186,7 +186,7 @@ def _needs() -> dict[str, str]:
 
 
 def needs(name: str) -> list[str]:
-    """What a method needs besides samples, and how it is given; one or none."""
+    """A line on what a method needs besides samples, and how it is given, or none."""
     return [_needs()[name]] if name in _needs() else []
 
 

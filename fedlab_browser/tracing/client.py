@@ -15,10 +15,11 @@ from fedlab_browser.tracing.program import Program
 from fedlab_core.client import ClientInput
 from fedlab_core.engine import step as one
 from fedlab_core.engine.merge_runs import parameters_from_broadcast
+from fedlab_core.engine.optimizers import MEMORY
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.tree import Tree
 
-CHANGING = ("params", "buffers", "velocity", "own")
+CHANGING = ("params", "buffers", *MEMORY, "own")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,5 @@ def client_programs(task: one.Task, given: ClientInput, batch: int) -> ClientPro
 def begun(task: one.Task, first: ClientInput) -> dict[str, Tree]:
     """Trees that a step changes, as a round begins."""
     params, buffers = task.network.split(first.start)
-    own, velocity, kept = one.unpack(first.state, params, task.training)
-    parts = (params, buffers | kept, velocity, own)
-    return dict(zip(CHANGING, parts, strict=True))
+    own, memory, kept = one.unpack(first.state, params, task.training, clients=True)
+    return {"params": params, "buffers": buffers | kept, **memory, "own": own}

@@ -14,8 +14,8 @@ from fedlab_core.client.rule import (
     Loss,
     Rule,
     cross_entropy,
-    entropies,
     losses,
 )
 from fedlab_core.client.training import Cosine, Decay, Training
+from fedlab_core.models.losses import entropies
 from fedlab_core.models.network import Net

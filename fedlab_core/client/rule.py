@@ -10,6 +10,7 @@ all of them, because the engine runs them for many clients at once (`torch.vmap`
 4. Nothing is written in place: tensors of `given` and `params` belong to the engine.
 5. Draw from `batch.key` (see `keys`), never from a generator: the same in both engines.
 6. Padding has `weight` 0: take means with `batch.mean(values)`, not `values.mean()`.
+   `net.each(outputs, batch.y)` is the plain loss of each sample, in any world.
 7. Names of state, broadcast and upload are "prefix" or "prefix.NAME" (`tree.nest`);
    `sends` and `needs` name the prefixes. Names with a "/" are the engine's.
 8. `finish` gives the whole state to keep, and the upload. What of `begin` it leaves out
@@ -24,7 +25,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
-from torch.nn import functional as F
 
 from fedlab_core.arguments import checked, checked_when_passed
 from fedlab_core.client.exchange import Exchange
@@ -93,29 +93,20 @@ class Finish(Protocol):
     ) -> tuple[Tree, Tree]: ...
 
 
-def entropies(logits: Tensor, y: Tensor) -> Tensor:
-    """The cross-entropy of every sample.
-
-    To the last bit that of PyTorch, whose own takes a way through Python under vmap.
-    """
-    return -F.log_softmax(logits, -1).gather(-1, y[..., None])[..., 0]
-
-
 def cross_entropy(net: Net, params: Tree, batch: Batch, given: ClientInput) -> Tensor:
-    """Mean cross-entropy over the mini-batch: FedAvg's local loss."""
-    logits = net(params, batch.x)
-    return batch.mean(entropies(logits, batch.y))
+    """Mean cross-entropy over the mini-batch, or loss of the world: FedAvg's own."""
+    return batch.mean(net.each(net(params, batch.x), batch.y))
 
 
 def losses(net: Net, params: Tree, x: Tensor, y: Tensor) -> Tree:
-    """The cross-entropy of every sample, to be asked of clients before a round."""
-    return {"loss": entropies(net(params, x), y)}
+    """The loss of every sample, to be asked of clients before a round."""
+    return {"loss": net.each(net(params, x), y)}
 
 
 @checked
 @dataclass(frozen=True)
 class Rule:
-    """A client's rule; without arguments, FedAvg's: cross-entropy, nothing kept."""
+    """A client's rule; without arguments, FedAvg's: the plain loss, nothing kept."""
 
     loss: Loss = cross_entropy  # what it minimises, and perhaps changes of its state
     gradient: Gradient | None = None  # what it makes of a step's gradient

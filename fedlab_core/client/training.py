@@ -1,8 +1,8 @@
-"""How a client steps, whatever it minimises: the numbers of SGD."""
+"""How a client steps, whatever it minimises: the numbers of SGD, RMSProp and Adam."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -12,6 +12,7 @@ from fedlab_core.arguments import Count, Fading, NotNegative, Positive, Whole, c
 from fedlab_core.errors import require
 
 Range = Whole | tuple[Whole, Whole]
+_LATER = {"later": True}  # at its default, a field is no part of a run's identity
 
 
 @checked
@@ -22,6 +23,11 @@ class Training:
     A step is PyTorch's SGD: the gradient is corrected, clipped, g + weight_decay * w,
     then v = momentum * v + g, then w - lr * v. Unless `drop_last`, a short last
     mini-batch counts by its own size.
+
+    With `adam=(0.9, 0.999)` it is PyTorch's Adam, and with `decoupled` its AdamW, each
+    client with moments and a count of its own. A rule that corrects gradients, as
+    SCAFFOLD, or adds to the loss, as FedProx, corrects what the moments are made of;
+    a `push`, as SCAFFOLD's with `after=True`, is added after them, not rescaled.
     """
 
     lr: Positive = 0.1
@@ -35,9 +41,11 @@ class Training:
     clip: Positive | None = None  # the largest norm of a step's gradient
     schedule: Callable[[Tensor], Tensor] | None = None  # times lr; time in rounds
     augment: Callable[[Tensor, Tensor], Tensor] | None = None
-    keep_velocity: bool = False  # momentum goes on where the last round left it
+    keep_velocity: bool = False  # momentum, or moments, go on from the last round's
     statistics: Literal["average", "local"] = "average"  # whose BatchNorm statistics
     rmsprop: Fading | None = None  # RMSProp instead of SGD, with this smoothing
+    adam: tuple[Fading, Fading] | None = field(default=None, metadata=_LATER)  # betas
+    decoupled: bool = field(default=False, metadata=_LATER)  # AdamW's weight decay
 
     def __post_init__(self) -> None:
         for name in ("iterations", "cap"):
@@ -45,8 +53,13 @@ class Training:
             low, high = bounds(value) if value is not None else (0, 0)
             require(low <= high, f"{name}: from {low} to {high} there is no number")
         require(not (self.rmsprop and self.momentum), "rmsprop goes without momentum")
-        kept = not self.keep_velocity or self.momentum > 0 or self.rmsprop is not None
-        require(kept, "keep_velocity needs momentum above 0, or rmsprop")
+        adam = self.adam is not None
+        alone = not self.momentum and self.rmsprop is None
+        require(alone or not adam, "adam goes without momentum and without rmsprop")
+        apart = adam or not self.decoupled
+        require(apart, "decoupled needs adam, and makes AdamW of it")
+        kept = not self.keep_velocity or adam or not alone
+        require(kept, "keep_velocity needs momentum above 0, rmsprop or adam")
 
     @property
     def remembers(self) -> bool:

@@ -20,8 +20,9 @@ class Dataset:
     texts have none. The arrays are read when the first world is made of them.
 
     `owners_train` and `owners_test` say who made each sample, as numbers that mean the
-    same person in both, where the source tells. Where a number is to be predicted,
-    `targets_train` and `targets_test` hold it and the labels are ranges of it.
+    same person in both, where the source tells. Where a number is to be predicted, or
+    several, `targets_train` and `targets_test` hold them, for a world with a `loss`;
+    the labels are then ranges of it, by which data are split.
     """
 
     name: str
@@ -34,8 +35,8 @@ class Dataset:
     std: tuple[float, ...]
     owners_train: Annotated[np.ndarray, Axes("train", "any")] | None = None
     owners_test: Annotated[np.ndarray, Axes("test", "any")] | None = None
-    targets_train: Annotated[np.ndarray, Axes("train")] | None = None
-    targets_test: Annotated[np.ndarray, Axes("test")] | None = None
+    targets_train: Annotated[np.ndarray, Axes("train ...")] | None = None
+    targets_test: Annotated[np.ndarray, Axes("test ...")] | None = None
     vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

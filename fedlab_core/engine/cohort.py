@@ -21,6 +21,7 @@ from fedlab_core.engine.split_on_oom import in_parts
 from fedlab_core.engine.stacked import StackedCohort
 from fedlab_core.engine.step import Task, first_states
 from fedlab_core.errors import require
+from fedlab_core.models.losses import own_loss
 from fedlab_core.models.network import Network, explained, shared
 from fedlab_core.tree import Tree, as_slice, check_shapes, concat, take
 
@@ -185,7 +186,8 @@ def _check(
     require(there, "precision tf32 needs a CUDA device: use float32 or bf16 here")
     require(len(cohort) > 0, "a cohort needs at least one client")
     require(len(x) == len(y), f"{len(x)} samples do not go with {len(y)} labels")
-    labels = not y.is_floating_point() or bool(foreign(rule))
+    labels = not y.is_floating_point() or own_loss(model) is not None
+    labels = labels or bool(foreign(rule))
     require(labels, f"y must be labels, whole numbers, not {y.dtype}")
     held = torch.cat([c.indices for c in cohort])
     inside = not len(held) or 0 <= held.min() and held.max() < len(x)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
+from fedlab_core.engine.optimizers import descend
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import copied, stack
@@ -77,9 +78,9 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
     with torch.no_grad():
         for name, w in live.items():
             w.copy_(begun[name])
-    own, velocity, statistics = one.unpack(given.state, begun, training)
-    buffers |= statistics
-    velocity = {n: v.clone() for n, v in velocity.items()}
+    own, memory, kept = one.unpack(given.state, begun, training, clients=False)
+    buffers |= kept
+    memory = {kind: copied(tree) for kind, tree in memory.items()}
     steps, real = int(plan.steps[k]), plan.real[:, k].tolist()
     at, marks = plan.at[:, k].to(task.x.device), plan.marks(k).to(task.x.device)
     format = _LAST if _channels_last(network, task.x) else torch.preserve_format
@@ -101,7 +102,7 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
             grads = one.corrected(task, grads, live, given, clients=False)
             lr = float(plan.lr[t, k]) if isinstance(plan.lr, Tensor) else plan.lr
             push = one.pushed(rule, live, given, clients=False)
-            one.descend(live, grads, velocity, lr, training, push=push)
+            descend(live, grads, memory, lr, training, push=push)
         if changes:
             given = ClientInput(given.start, given.state | changes, given.broadcast)
         total += loss.detach()
@@ -109,6 +110,6 @@ def _train_one(task: one.Task, plan: Plan, k: int, given: ClientInput) -> one.Ga
         params = {n: w.detach() for n, w in live.items()}
         count, lr_sum = plan.steps[k].to(task.x.device), plan.lr_sum[k].to(total)
         own, upload = one.finished(rule, params, given, count, lr_sum, clients=False)
-    kept = one.pack(own, velocity, buffers, training)
+    kept = one.pack(own, memory, buffers, training)
     # copies, as the live parameters go on to train the next client
     return params | buffers, copied(kept), copied(upload), total / max(steps, 1)

@@ -10,6 +10,7 @@ from fedlab_core.client import Quantity
 from fedlab_core.engine.plan import Client
 from fedlab_core.errors import require
 from fedlab_core.keys import fold, keys_of, random_bits
+from fedlab_core.models.losses import own_loss
 from fedlab_core.models.network import Network, Samples, explained
 from fedlab_core.tree import Tree, stack, take, tree_map
 
@@ -34,7 +35,8 @@ def client_means(
     """
     require(len(cohort) > 0, "cohort: nobody is there")
     labels = not y.is_floating_point()
-    own = not getattr(of, "__module__", "").startswith("fedlab_core.")
+    ours = getattr(of, "__module__", "").startswith("fedlab_core.")
+    own = not ours or own_loss(model) is not None
     require(labels or own, f"y must be labels, whole numbers, not {y.dtype}")
     net, rows = Network(model), []
     with explained(model, states, x, y if labels else None):

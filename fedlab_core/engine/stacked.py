@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fedlab_core.client import Batch, ClientInput
 from fedlab_core.engine import step as one
+from fedlab_core.engine.optimizers import MEMORY, descend
 from fedlab_core.engine.plan import Plan
 from fedlab_core.models.network import float_like
 from fedlab_core.tree import CONTIGUOUS, Tree, copied, flatten, gradient, with_grad
@@ -47,14 +48,15 @@ class StackedCohort:
         `hold` puts it where it stays; those of its tables in `every` have a row a step.
         """
         begun, buffers = self.task.network.split(given.start)
-        own, velocity, kept = one.unpack(given.state, begun, self.training)
+        training = self.training
+        own, memory, kept = one.unpack(given.state, begun, training, clients=True)
         like = float_like(self.x, begun)
         changing = {
             "buffers": copied(buffers | kept),
             "own": copied(own),
             "total": {"loss": like.new_zeros(len(plan.steps))},
         }
-        for name, tree in (("params", begun), ("velocity", velocity)):
+        for name, tree in ({"params": begun} | memory).items():
             changing |= self._laid_out(name, tree)
         fixed = {"start": given.start, "broadcast": given.broadcast}
         marks = plan.marks(slice(None)).to(self.x.device)
@@ -118,15 +120,15 @@ class StackedCohort:
             grads = one.corrected(self.task, grads, params, given, clients=True)
             lr = now.get("lr", training.lr)
             push = one.pushed(self.task.rule, params, given, clients=True)
-            velocity = first["velocity"]
+            memory = {kind: first[kind] for kind in MEMORY}
             if "params" + FLAT in first:
                 moves = [grads, push] if push else [grads]
                 moves = [{n: move[n] for n in params} for move in moves]
                 rows = [{"all": flatten(move, client_axis=True)} for move in moves]
                 grads, push = rows[0], rows[1] if push else None
                 params = first["params" + FLAT]
-                velocity = first.get("velocity" + FLAT, {})
-            one.descend(params, grads, velocity, lr, training, active, push)
+                memory = {kind: first.get(kind + FLAT, {}) for kind in MEMORY}
+            descend(params, grads, memory, lr, training, active, push)
             one.overwrite(first["buffers"], buffers, active)
             one.overwrite(first["own"], changes, active)
             sofar = first["total"]
@@ -141,7 +143,8 @@ class StackedCohort:
         given = ClientInput(trees["start"], trees["own"], trees["broadcast"])
         steps, lr_sum = self.tables["steps"], plan.lr_sum.to(float_like(self.x, params))
         own, upload = one.finished(rule, params, given, steps, lr_sum, clients=True)
-        state = one.pack(own, trees["velocity"], buffers, self.training)
+        memory = {kind: trees[kind] for kind in MEMORY}
+        state = one.pack(own, memory, buffers, self.training)
         loss = trees["total"]["loss"] / steps.clamp(min=1)
         return params | buffers, state, upload, loss
 

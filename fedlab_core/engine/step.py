@@ -1,7 +1,4 @@
-"""A step of SGD, and a client's state and upload, as both engines use them."""
-
-# pyright: reportPrivateImportUsage=false
-# torch._foreach_* work on many tensors in one call; torch.optim is built on them.
+"""A step's loss and gradient, a client's state and upload, for both engines."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,15 +9,16 @@ from torch import Tensor
 
 from fedlab_core.arguments.annotations import shown
 from fedlab_core.client import Batch, ClientInput, Rule, Training
+from fedlab_core.engine.optimizers import MEMORY, Memory, at_rest, shape_like
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import Tree, check_shapes
 
 # What the engine keeps in a client's state beside what its rule keeps there.
-_VELOCITY, _STATISTICS = "velocity/", "statistics/"
+# The memory of its steps has a name a tree, as in `optimizers`.
+_STATISTICS = "statistics/"
 Hook = Callable[..., Any]
 Gave = tuple[Tree, Tree, Tree, Tensor]  # models, states, uploads, mean losses
-_EPSILON = 1e-8  # of RMSProp, as in PyTorch
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,41 +43,34 @@ def first_states(
         state = dict(torch.vmap(begin)(given.start, given.broadcast))
         ours = ", ".join(n for n in state if "/" in n)
         require(not ours, f"begin gives {ours}: names with a / are the engine's")
-    velocity = _zeros(params) if training.keep_velocity else {}
-    return pack(state, velocity, buffers, training)
+    memory = at_rest(params, training, True) if training.keep_velocity else {}
+    return pack(state, memory, buffers, training)
 
 
-def unpack(state: Tree, params: Tree, training: Training) -> tuple[Tree, Tree, Tree]:
-    """The rule's own state, the velocity to begin with, and the statistics kept."""
+def unpack(
+    state: Tree, params: Tree, training: Training, clients: bool
+) -> tuple[Tree, Memory, Tree]:
+    """The rule's own state, the memory to begin with, and the statistics kept."""
     own = {n: v for n, v in state.items() if "/" not in n}
-    velocity = _named(state, _VELOCITY)
-    if (training.momentum or training.rmsprop is not None) and not velocity:
-        velocity = _zeros(params)
-    return own, velocity, _named(state, _STATISTICS)
+    memory = {kind: _named(state, f"{kind}/") for kind in MEMORY}
+    if not any(memory.values()):
+        memory = at_rest(params, training, clients)
+    return own, memory, _named(state, _STATISTICS)
 
 
-def pack(own: Tree, velocity: Tree, buffers: Tree, training: Training) -> Tree:
+def pack(own: Tree, memory: Memory, buffers: Tree, training: Training) -> Tree:
     """The state to keep, from its three parts."""
     state = dict(own)
-    if training.keep_velocity:
-        state |= {_VELOCITY + n: v for n, v in velocity.items()}
+    for kind, tree in memory.items() if training.keep_velocity else ():
+        state |= {f"{kind}/{n}": v for n, v in tree.items()}
     if training.statistics == "local":
         state |= {_STATISTICS + n: b for n, b in buffers.items()}
     return state
 
 
-def _zeros(params: Tree) -> Tree:
-    return {n: torch.zeros_like(w) for n, w in params.items()}
-
-
 def _named(state: Tree, prefix: str) -> Tree:
     mine = {n: v for n, v in state.items() if n.startswith(prefix)}
     return {n.removeprefix(prefix): v for n, v in mine.items()}
-
-
-def shape_like(value: Tensor, w: Tensor) -> Tensor:
-    """One number a client, ready to multiply a stacked tensor."""
-    return value.reshape(value.shape + (1,) * (w.ndim - value.ndim))
 
 
 def clipped(grads: Tree, most: float, clients: bool) -> Tree:
@@ -90,59 +81,11 @@ def clipped(grads: Tree, most: float, clients: bool) -> Tree:
     return {n: g * shape_like(factor, g) for n, g in grads.items()}
 
 
-def descend(
-    params: Tree,
-    grads: Tree,
-    velocity: Tree,
-    lr: Tensor | float,
-    training: Training,
-    active: Tensor | None = None,
-    push: Tree | None = None,
-) -> None:
-    """One step of SGD, in place, on tensors with or without a client axis.
-
-    Clients that are not `active` keep their parameters and their velocity. What
-    `push` holds is added to the step.
-    """
-    ws, moves = list(params.values()), list(grads.values())
-    if training.weight_decay:
-        moves = torch._foreach_add(moves, ws, alpha=training.weight_decay)
-    if velocity:
-        vs = list(velocity.values())
-        before = None if active is None else [v.clone() for v in vs]
-        if training.rmsprop is None:
-            torch._foreach_mul_(vs, training.momentum)
-            torch._foreach_add_(vs, moves)
-            moves_now = vs
-        else:
-            torch._foreach_mul_(vs, training.rmsprop)
-            torch._foreach_addcmul_(vs, moves, moves, value=1 - training.rmsprop)
-            roots = torch._foreach_add(torch._foreach_sqrt(vs), _EPSILON)
-            moves_now = torch._foreach_div(moves, roots)
-        if active is not None and before is not None:
-            torch._foreach_copy_(vs, _where(active, vs, before))
-        moves = moves_now
-    if push:
-        moves = torch._foreach_add(moves, list(push.values()))
-    if not isinstance(lr, Tensor) and active is None:
-        torch._foreach_add_(ws, moves, alpha=-lr)
-        return
-    rates = [shape_like(lr.to(w), w) if isinstance(lr, Tensor) else lr for w in ws]
-    new = [w - rate * move for w, rate, move in zip(ws, rates, moves, strict=True)]
-    torch._foreach_copy_(ws, new if active is None else _where(active, new, ws))
-
-
 def overwrite(old: Tree, new: Tree, active: Tensor | None) -> None:
     """Write what is new in place, for the clients that are active."""
     for name, v in new.items():
         kept = v if active is None else torch.where(shape_like(active, v), v, old[name])
         old[name].copy_(kept)
-
-
-def _where(active: Tensor, new: list[Tensor], old: list[Tensor]) -> list[Tensor]:
-    return [
-        torch.where(shape_like(active, a), a, b) for a, b in zip(new, old, strict=True)
-    ]
 
 
 def value_of(

@@ -62,6 +62,8 @@ def distances(
 
     Paper: FedCollab Alg. 1, App. A.3.
     """
+    needs = "FedCollab needs classes: it compares clients' labels"
+    require(world.loss is None, f"{needs}; this world has a loss of its own")
     parts = halves(world, seed)
     if check is not None:
         parts = [(a, spread(b, min(check, len(b)))) for a, b in parts]

@@ -63,6 +63,7 @@ class DistilBayes:
     fit: Fit = Fit()
     spread: NotNegative = 0.1  # times the standard deviation, of the sample
     floor: NotNegative = 1e-5  # of its variance
+    needs_classes = "it teaches what the models say of each class"
 
     def __call__(self, now: Gathered) -> ServerState:
         mean = weighted_sum(now.models, now.weights)

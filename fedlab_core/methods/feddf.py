@@ -57,6 +57,7 @@ class Distil:
     """FedAvg's model learns from the members' models."""
 
     fit: Fit = Fit()
+    needs_classes = "it teaches what the models say of each class"
 
     def __call__(self, now: Gathered) -> ServerState:
         teachers = [take(now.models, row) for row in range(len(now.weights))]

@@ -46,6 +46,7 @@ class Disco:
     target: tuple[NotNegative, ...] | None = None
     name: str = "disco"
     scalars: Whole = 1
+    needs_classes = "it weighs clients by how skewed their classes are"
 
     def fits(self, counts: Tensor) -> None:
         """Refuse a target that does not go with the clients' classes."""
@@ -55,8 +56,7 @@ class Disco:
     def __call__(self, members: Members) -> Tensor:
         n = members.sizes.to(float64) / members.sizes.sum()
         d = far_from(members.counts, self.target, self.metric)
-        if self.normalise:
-            d = torch.where(d.sum() > 0, d / d.sum(), d)
+        d = torch.where(d.sum() > 0, d / d.sum(), d) if self.normalise else d
         return disco_weights(n, d, self.a, self.b)
 
 

@@ -65,6 +65,7 @@ class Impro:
     omega: Fraction | None = None
     cap: NotNegative | None = 0.1  # of s; None: without one
     matching: bool = False
+    needs_classes = "it draws features of each class"
 
     def __call__(
         self, net: Net, params: Tree, batch: Batch, given: ClientInput

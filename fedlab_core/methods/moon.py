@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fedlab_core.arguments import NotNegative, Positive, checked
-from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree, nest, subtree
@@ -61,7 +61,7 @@ class Contrastive:
             F.cosine_similarity(z.flatten(1), o.flatten(1), dim=1) for o in (glob, prev)
         )
         apart = F.softplus((far - near) / self.temperature)
-        entropy = entropies(net.head(params, z), batch.y)
+        entropy = net.each(net.head(params, z), batch.y)
         return batch.mean(entropy + self.mu * given.state["seen"] * apart)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fedlab_core.arguments import Positive, checked
-from fedlab_core.client import Batch, ClientInput, Net, Rule, Training, entropies
+from fedlab_core.client import Batch, ClientInput, Net, Rule, Training
 from fedlab_core.methods.descent import follow
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Method, Personal
@@ -41,7 +41,7 @@ class Ahead:
         halves = [(part / part.sum().clamp(min=1)) for part in (first, ~first & there)]
 
         def loss(at: Tree, half: Tensor) -> Tensor:
-            each = entropies(net(at, batch.x), batch.y)
+            each = net.each(net(at, batch.x), batch.y)
             return (half.to(each) * each).sum()
 
         moved = follow(lambda at: loss(at, halves[0]), params, self.lr, 1)

@@ -35,15 +35,7 @@ from typing import Literal
 from torch import Tensor
 
 from fedlab_core.arguments import NotNegative, Positive, checked
-from fedlab_core.client import (
-    Batch,
-    ClientInput,
-    Exchange,
-    Net,
-    Rule,
-    Training,
-    entropies,
-)
+from fedlab_core.client import Batch, ClientInput, Exchange, Net, Rule, Training
 from fedlab_core.methods.fedavg import Equal, fedavg
 from fedlab_core.rounds import Method
 from fedlab_core.tree import Tree, stack
@@ -100,7 +92,7 @@ class Regularised:
         self, net: Net, params: Tree, batch: Batch, given: ClientInput
     ) -> Tensor:
         h = net.features(params, batch.x)
-        entropy = entropies(net.head(params, h), batch.y)
+        entropy = net.each(net.head(params, h), batch.y)
         mean = batch.weight @ h.flatten(1)
         far = (mean - given.broadcast["target"]).square().sum()
         if self.spread:

@@ -20,7 +20,8 @@ Deviations from the paper:
    |S|/N out, as FedImpro's code does, which makes c too large by N/|S|.
 4. Option II takes a step to be eta_l times a gradient. Momentum m makes A of it, up to
    1 / (1 - m), and c_i - c is multiplied by 1 - A in a round: from m = 1/2 on it may
-   grow without end. With `after=True` it does not; else `scaffold` warns.
+   grow without end. With `after=True` it does not; else `scaffold` warns. So it does of
+   Adam, whose steps are no gradients: what `after=True` adds to them is of their kind.
 """
 
 import warnings
@@ -108,6 +109,9 @@ def scaffold(
     if momentum > 0.5 and not after:
         text = f"momentum={momentum} may let SCAFFOLD's corrections grow without end"
         warnings.warn(f"{text}: use 0.5 or less, or after=True", stacklevel=3)
+    if training and training.adam is not None and not after:
+        text = "SCAFFOLD corrects gradients by lengths of Adam's steps"
+        warnings.warn(f"{text}: use after=True", stacklevel=3)
     rule = Rule(
         gradient=None if after else correct,
         push=difference if after else None,

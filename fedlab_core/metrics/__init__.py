@@ -11,6 +11,7 @@ from fedlab_core.metrics.labels import (
     heterogeneity_degree,
     weight_correlations,
 )
+from fedlab_core.metrics.measures import auc, r2
 from fedlab_core.metrics.scores import (
     Own,
     Scores,

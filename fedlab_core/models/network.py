@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Axes, Within, checked
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.layers import BatchNorm, Dropout
+from fedlab_core.models.losses import entropies, own_loss
 from fedlab_core.tree import Tree, check_shapes
 
 Samples = Annotated[Tensor, Axes("samples ...", "any")]
@@ -47,6 +48,10 @@ class Net(Protocol):
         """The head alone, on features."""
         ...
 
+    def each(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """The loss of every sample: the cross-entropy, or that of the world."""
+        ...
+
 
 @dataclass
 class _Bound:
@@ -71,6 +76,7 @@ class Network:
         shared = not training and not model.training
         self.model = model if shared else copy.deepcopy(model).train(training)
         self.given, self.bf16 = model, bf16
+        self.loss = own_loss(model) or entropies
         self.others: list[Network] = []
         self.bound: _Bound | None = None
         parts = list(self.model.named_modules())
@@ -113,6 +119,10 @@ class Network:
     def head(self, params: Tree, h: Tensor, weight: Tensor | None = None) -> Tensor:
         """The head alone, on features."""
         return self._run("head", params, h, weight)
+
+    def each(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """The loss of every sample: the cross-entropy, or that of the world."""
+        return self.loss(outputs, y)
 
     @contextmanager
     def training_on(
@@ -212,6 +222,8 @@ def takes(model: nn.Module, state: Tree, x: Tensor, y: Tensor | None = None) -> 
     if y is None:
         return
     require(len(x) == len(y), f"{len(x)} samples do not go with {len(y)} labels")
+    if own_loss(model):
+        return
     most, outputs = int(y.max()), tuple(said.shape[1:])
     known = len(outputs) == 1 and most < outputs[0]
     require(known, f"y has the label {most}, but the network's outputs are {outputs}")

@@ -128,6 +128,7 @@ def fingerprint(run: Run) -> str:
     some = [x[:: max(1, len(x) // _SAMPLES)] for x in (w.x, w.x_test)]
     told = [len(w.x), len(w.x_test), *some, w.y, w.y_test, w.classes]
     told += [w.partition.indices, w.tests, w.proxy, w.model, start, run.method]
+    told += [w.metric] if w.metric else []
     return digest([*told, run.seed, run.participants, run.judge_every])
 
 

@@ -9,8 +9,9 @@ from torch import Tensor
 from fedlab_core.client.rule import PLAIN, ClientInput
 from fedlab_core.engine import Client, Trained
 from fedlab_core.errors import require
-from fedlab_core.metrics import Scores, evaluate, evaluate_own
+from fedlab_core.metrics import Scores
 from fedlab_core.rounds.client_state import ClientStates
+from fedlab_core.rounds.judging import judged, means
 from fedlab_core.rounds.method import nothing
 from fedlab_core.rounds.records import Run, TrainRequest
 from fedlab_core.tree import Tree, subtree, take
@@ -18,7 +19,7 @@ from fedlab_core.tree import Tree, subtree, take
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The numbers of a round; the groups' scores, or the clients' accuracies.
+    """The numbers of a round; the groups' scores, or each client's own.
 
     `models` are the clients' own, with a client axis, where a method makes some.
     """
@@ -34,23 +35,20 @@ def evaluate_round(
 ) -> Generator[TrainRequest, Trained, Evaluated]:
     """Test the groups' models on everything, or every client's on its own test.
 
-    Accuracy and loss are means over clients, each with the model that it is given.
+    Accuracy, or the world's metric, and loss are means over clients, each with the
+    model that it is given.
     """
     w, personal = run.world, run.method.personal
     if w.tests is None and personal is nothing:
-        scores = evaluate(w.model, models, w.x_test, w.y_test, len(w.classes))
-        accuracy, loss = scores.accuracy, scores.loss
-        if len(accuracy) > 1:
-            accuracy, loss = accuracy[group_of], loss[group_of]
-        row = {"accuracy": float(accuracy.mean()), "loss": float(loss.mean())}
-        return Evaluated(row, scores)
+        found = judged(w, models)
+        each = found.of(group_of) if len(found.loss) > 1 else found
+        return Evaluated(means(w, each), found.scores)
     states = yield from _personal(run, t, take(models, group_of), kept)
     lists = w.tests or [torch.arange(len(w.x_test))] * len(w)
-    own = evaluate_own(w.model, states, w.x_test, w.y_test, lists)
-    row = {"accuracy": float(own.accuracy.mean()), "loss": float(own.loss.mean())}
-    row |= {"worst": float(own.accuracy.min()), "spread": float(own.accuracy.std())}
+    own = judged(w, states, lists)
     made = None if personal is nothing else states
-    return Evaluated(row, clients=own.accuracy.cpu(), models=made)
+    row = means(w, own, apart=True)
+    return Evaluated(row, clients=own.value.cpu(), models=made)
 
 
 def _personal(

@@ -32,15 +32,17 @@ class History:
     rows: list[dict] = field(default_factory=list)
     states: Tree = field(default_factory=dict)  # the final model of every group
     group_of: list[int] = field(default_factory=list)  # the group of every client
-    clients: np.ndarray | None = None  # accuracy of each on its own test, at the end
+    clients: np.ndarray | None = None  # the metric of each on its own test, at the end
     diverged_at: int | None = None  # the round that left numbers that are not finite
+    metric: str = "accuracy"  # the column by which its world judges models
 
     def __repr__(self) -> str:
         first, last = ([{}, *self.rows][k] for k in (min(1, len(self.rows)), -1))
-        judged = any("accuracy" in row for row in self.rows)
+        judged = any(self.metric in row for row in self.rows)
         three = ("last", "best", "mean") if judged else ()
-        scores = ", ".join(f"{which} {self.accuracy(which):.4f}" for which in three)
-        own = "" if self.clients is None else f", worst {self.clients.min():.4f}"
+        scores = ", ".join(f"{which} {self.score(which):.4f}" for which in three)
+        worst = None if self.clients is None else self._worst(self.clients)
+        own = "" if worst is None else f", worst {worst:.4f}"
         losses = (row.get("train_loss", math.nan) for row in (first, last))
         begun, ended = (f"{loss:.4f}" for loss in losses)
         groups, clients = len(next(iter(self.states.values()), ())), len(self.group_of)
@@ -48,11 +50,15 @@ class History:
         early = f", diverged in round {self.diverged_at}" if self.diverged else ""
         return "\n".join((
             f"{self.method}, seed {self.seed}: {len(self.rows)} rounds{early}",
-            f"test accuracy: {scores or 'not judged yet'}{own}",
+            f"test {self.metric}: {scores or 'not judged yet'}{own}",
             f"train loss: {begun} to {ended}; {last.get('bytes', 0) / 1e6:.1f} MB sent",
             f"models: {groups} of {numbers:,} numbers, for {clients} clients",
             f"columns: {', '.join(last)}",
         ))  # fmt: skip
+
+    def _worst(self, values: np.ndarray) -> float:
+        there = values if np.isnan(values).all() else values[~np.isnan(values)]
+        return float(there.max() if self.metric == "loss" else there.min())
 
     @property
     def diverged(self) -> bool:
@@ -79,12 +85,21 @@ class History:
 
         It is NaN if the run diverged; how far it came is in `rows`.
         """
-        curve = [row["accuracy"] for row in self.rows if "accuracy" in row]
+        said = f"this history's world is judged by {self.metric}: ask for score()"
+        require(self.metric == "accuracy", said)
+        return self.score(which, k)
+
+    @checked
+    def score(
+        self, which: Literal["last", "best", "mean"] = "last", k: Count = 5
+    ) -> float:
+        """The metric of its world, as `accuracy`: of a loss the "best" is the least."""
+        curve = [row[self.metric] for row in self.rows if self.metric in row]
         require(bool(curve), "this history has no round yet")
         if self.diverged:
             return math.nan
         if which == "best":
-            return max(curve)
+            return min(curve) if self.metric == "loss" else max(curve)
         return curve[-1] if which == "last" else float(np.mean(curve[-k:]))
 
     @checked
@@ -103,9 +118,10 @@ class History:
         require(chosen is not None and chosen < groups, said)
         return {n: v[chosen].clone() for n, v in self.states.items()}
 
-    def plot(self, *others: "History", column: str = "accuracy") -> Any:
-        """A picture of a column by round, beside other histories', and of the clients.
+    def plot(self, *others: "History", column: str | None = None) -> Any:
+        """A picture of a column by round, its metric's unless another is named.
 
-        Their accuracies stand beside it where each has a test of its own.
+        Other histories stand in it, too, and beside it the clients' accuracies where
+        each has a test of its own.
         """
-        return brought("plot")([self, *others], column)
+        return brought("plot")([self, *others], column or self.metric)

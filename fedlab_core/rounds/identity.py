@@ -77,9 +77,17 @@ def _code(function: types.FunctionType) -> Iterable[Any]:
 
 
 def _fields(value: Any) -> Any:
-    """An object's own values; of a network's tensors, only which there are."""
+    """An object's own values; of a network's tensors, only which there are.
+
+    A field whose metadata say "later" counts where it is not as usual, so that what was
+    made before it existed is still what it was.
+    """
     if dataclasses.is_dataclass(value):
-        return [getattr(value, f.name) for f in dataclasses.fields(value)]
+        every = [(f, getattr(value, f.name)) for f in dataclasses.fields(value)]
+        later = [
+            (f.name, v) for f, v in every if "later" in f.metadata if v != f.default
+        ]
+        return [v for f, v in every if "later" not in f.metadata] + later
     own = dict(getattr(value, "__dict__", {}))
     for table in ("_parameters", "_buffers") if isinstance(value, nn.Module) else ():
         own[table] = {n: v is not None and v.shape for n, v in own[table].items()}

@@ -16,6 +16,7 @@ from fedlab_core.metrics import Scores
 from fedlab_core.rounds.client_state import ClientStates
 from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.server import ServerState
+from fedlab_core.rounds.validate_hooks import without_classes
 from fedlab_core.rounds.worlds import World
 from fedlab_core.tree import Tree, check_shapes, stack
 
@@ -64,6 +65,8 @@ class Run:
             self.method.groups.fits(clients, asked)
         if fits := getattr(self.method.weigh, "fits", None):
             fits(w.counts)
+        if w.loss:
+            without_classes(self.method)
 
 
 @checked

@@ -114,7 +114,7 @@ def _pools(worlds: Sequence[World]) -> list[_Pool]:
         big = _data(w) if w.x.nbytes > _COPY_BYTES else None
         kind = next((i for i, m in enumerate(models) if alike(m, w.model)), len(models))
         models += [w.model] * (kind == len(models))
-        keys.append((kind, w.x.shape[1:], w.x.device, big))
+        keys.append((kind, w.x.shape[1:], w.y.shape[1:], w.x.device, big))
         kinds.setdefault(keys[-1], {})[_data(w)] = w
     pools = {}
     for key, sets in kinds.items():

@@ -66,6 +66,7 @@ class Simulation:
         s, run = self.state, self.run
         clients = None if s.clients is None else s.clients.numpy()
         own = {"clients": clients, "diverged_at": s.diverged_at}
+        own |= {"metric": run.world.judged_by}
         return History(run.method.name, run.seed, s.rows, s.models, s.group_of, **own)
 
     def play(self) -> Requests:
@@ -82,7 +83,7 @@ class Simulation:
         run, rows = self.run, self.state.rows
         if len(rows) >= run.rounds or self.state.diverged_at:
             return True
-        judged = bool(run.stop and rows and "accuracy" in rows[-1])
+        judged = bool(run.stop and rows and "loss" in rows[-1])
         return judged and bool(run.stop and run.stop(rows))
 
     def _first(self, g: int) -> Tree:

@@ -80,6 +80,15 @@ def server_of(said: Any, name: str, before: ServerState) -> ServerState:
     return replace(said, metrics=told) if numbers else said
 
 
+def without_classes(method: Method) -> None:
+    """Refuse a method that needs classes, in a world whose loss is of other labels."""
+    own = method.personal.own_model
+    for hook in (method.rule.loss, own and own.loss, method.weigh, method.server.step):
+        why = getattr(hook, "needs_classes", "")
+        text = f"{method.name} needs classes: {why}"
+        require(not why, f"{text}; this world has a loss of its own")
+
+
 def on_everybodys(method: Method, tests: Any) -> str:
     """A note if clients' own models are judged on one test set; else nothing."""
     if tests or method.groups is everyone and method.personal is nothing:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Axes, Count, Device, Ratio, Seed, Within, checked
 from fedlab_core.data import Dataset
 from fedlab_core.errors import require
+from fedlab_core.metrics.measures import Metric
 from fedlab_core.models import made_by
 from fedlab_core.models.examine import examined
+from fedlab_core.models.losses import Each, given_loss, name_of, own_loss
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.server import ServerView
@@ -31,15 +33,17 @@ class World:
     model: nn.Module
     make: Callable[[], nn.Module]
     x: Annotated[Tensor, Axes("samples ...", "any")]
-    y: Annotated[Tensor, Axes("samples", "whole", Within(0))]
+    y: Annotated[Tensor, Axes("samples ...", "any")]
     x_test: Annotated[Tensor, Axes("tests ...", "any")]
-    y_test: Annotated[Tensor, Axes("tests", "whole", Within(0))]
+    y_test: Annotated[Tensor, Axes("tests ...", "any")]
     partition: Partition
     counts: Annotated[Tensor, Axes("clients classes", "whole", Within(0))]
     classes: tuple[str, ...]
     tests: tuple[Places, ...] | None = None  # clients' own test samples, of x_test
     proxy: tuple[Tensor, Tensor] | None = None  # images and labels the server has
     common: Places | None = None  # of x_test, what is nobody's own; None: all
+    loss: Each | None = None  # of outputs and labels; None: the cross-entropy
+    metric: Metric | None = None  # by which models are judged; None: accuracy, or loss
 
     def __post_init__(self) -> None:
         self.partition.within(len(self.x), "training ")
@@ -49,6 +53,13 @@ class World:
             held = getattr(self, name)
             fits = held is None or len(held) == clients
             require(fits, f"{name} must be one for each of {clients} clients")
+        for name, y in (("y", self.y), ("y_test", self.y_test)):
+            labels = not y.is_floating_point() and y.ndim == 1
+            sound = labels and (not len(y) or int(y.min()) >= 0)
+            text = "whole numbers of 0 or more, one a sample, or the world has a loss"
+            require(sound or self.loss is not None, f"{name} must be {text}")
+        told = own_loss(self.model) is self.loss
+        require(told, "loss is what the network was told: give it to fl.world")
         for k, own in enumerate(self.tests or ()):
             ends = own.aminmax() if len(own) else (-1, -1)
             inside = 0 <= ends[0] and ends[1] < len(self.x_test)
@@ -73,6 +84,14 @@ class World:
     def parameters(self) -> tuple[str, ...]:
         """Names of what is trained, as the model has them; the rest is statistics."""
         return tuple(n for n, _ in self.model.named_parameters())
+
+    @property
+    def judged_by(self) -> str:
+        """The name of the number by which its models are judged."""
+        if self.metric is None:
+            return "accuracy" if self.loss is None else "loss"
+        name = name_of(self.metric)
+        return name if name.isidentifier() else "metric"
 
     def client(self, k: int) -> Tensor:
         """The training samples of client k."""
@@ -136,11 +155,18 @@ def world(
     *,
     tests: Sequence[Held] | None = None,
     proxy: Proxy | None = None,
+    loss: Each | None = None,
+    metric: Metric | None = None,
 ) -> World:
     """Put data, split and model together; worlds on the same data share its tensors.
 
     `tests` gives every client test samples of its own, by their places in the test set;
     `proxy` takes samples out of the test set for the server, none of theirs.
+
+    `loss`, as `fl.squared` or `fl.logistic`, gives one number a sample of outputs and
+    labels, instead of the cross-entropy; labels are then the data's targets, or, if it
+    has none, its classes as numbers. `metric`, as `fl.r2` or `fl.auc`, gives one number
+    of all of them, by which models are judged: the higher, the better.
     """
     require(not torch.is_inference_mode_enabled(), "no world in inference_mode")
     x, y, x_test, y_test = _tensors(data, str(device))
@@ -149,13 +175,17 @@ def world(
     with torch.random.fork_rng(devices=[]):  # draws that no state has stay the same
         torch.default_generator.manual_seed(0)
         model = examined(made_by(make), x[:2]).eval()  # whoever trains it copies it
+    labels = y_test.cpu().numpy()
+    if loss:
+        y, y_test = _targets(data, y, y_test)
+        given_loss(model, loss, x[:2], y[:2])
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
     known, rest = None, _nobodys(len(data.y_test), tests or ())
     if proxy:
         require(
             len(rest) > 0, "the clients' own tests leave no test sample for a proxy"
         )
-        server, rest = (rest[i] for i in proxy.draw(y_test.cpu().numpy()[rest]))
+        server, rest = (rest[i] for i in proxy.draw(labels[rest]))
         known = (x_test[server], y_test[server])
         if tests is None:
             x_test, y_test = x_test[rest], y_test[rest]
@@ -173,7 +203,23 @@ def world(
         tests=own,
         proxy=known,
         common=common,
+        loss=loss,
+        metric=metric,
     )
+
+
+def _targets(data: Dataset, y: Tensor, y_test: Tensor) -> tuple[Tensor, Tensor]:
+    """The numbers to be predicted, made once while the data set lives."""
+    place = f"targets on {y.device}"
+    made = _MADE.setdefault(data, {})
+    if place not in made:
+        train, test = data.targets_train, data.targets_test
+        if train is None or test is None:
+            made[place] = y.float(), y_test.float()
+        else:
+            both = (torch.from_numpy(v.astype(np.float32)) for v in (train, test))
+            made[place] = tuple(v.to(y.device) for v in both)
+    return made[place]
 
 
 def _nobodys(size: int, tests: Sequence[np.ndarray]) -> np.ndarray:
@@ -189,10 +235,16 @@ def world_of(
     device: Device = "cpu",
     *,
     proxy: Proxy | None = None,
+    loss: Each | None = None,
+    metric: Metric | None = None,
 ) -> World:
-    """The world of a scenario: its data and split, and its clients' own tests."""
+    """The world of a scenario: its data and split, and its clients' own tests.
+
+    The rest is as for `world`.
+    """
     own = scenario.test.indices if scenario.test else None
-    return world(scenario.data, scenario.train, make, device, tests=own, proxy=proxy)
+    more: Any = {"tests": own, "proxy": proxy, "loss": loss, "metric": metric}
+    return world(scenario.data, scenario.train, make, device, **more)
 
 
 _MADE: WeakKeyDictionary[Dataset, dict] = WeakKeyDictionary()

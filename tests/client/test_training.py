@@ -78,7 +78,12 @@ def test_augmentation_depends_on_the_key_and_the_place_alone():
         ({"cap": (3, 2)}, r"cap: from 3 to 2 there is no number"),
         ({"iterations": (-1, 2)}, "iterations must be a whole number of 0 or more or"),
         ({"statistics": "mine"}, "statistics must be average or local, not 'mine'"),
-        ({"keep_velocity": True}, "keep_velocity needs momentum above 0"),
+        ({"keep_velocity": True}, "keep_velocity needs momentum above 0, rmsprop or"),
+        ({"adam": 0.9}, r"adam must be \(?2 values, each a number of 0 or more and"),
+        ({"adam": (0.9, 1)}, "adam must be .* below 1 or None, not"),
+        ({"adam": (0.9, 0.9), "momentum": 0.9}, "adam goes without momentum and"),
+        ({"adam": (0.9, 0.9), "rmsprop": 0.9}, "adam goes without .* rmsprop"),
+        ({"decoupled": True}, "decoupled needs adam, and makes AdamW of it"),
     ],
 )
 def test_what_makes_no_sense_is_refused(choices, message):

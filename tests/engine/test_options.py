@@ -16,9 +16,12 @@ from torch.nn import functional as F
 from fedlab_core import ClientInput, Rule, Training, tree
 from fedlab_core.client.augment import CropFlip
 from fedlab_core.client.training import Cosine, Decay
-from fedlab_core.engine import Client, batch_order, count_steps, train
+from fedlab_core.engine import Client, batch_order, begin_states, count_steps, train
 from fedlab_core.engine.plan import make_plan
+from fedlab_core.engine.stacked import StackedCohort
+from fedlab_core.engine.step import Task
 from fedlab_core.keys import normal
+from fedlab_core.models.network import Network
 from tests.engine_cases import (
     ENGINES,
     NETS,
@@ -49,6 +52,8 @@ OPTIONS = {
     "schedule": st.sampled_from([None, Decay(0.5), Cosine(3)]),
     "augment": st.sampled_from([None, CropFlip(1), CropFlip(2, flip=False)]),
     "keep_velocity": st.booleans(),
+    "adam": st.sampled_from([None, None, (0.9, 0.99), (0.0, 0.5), (0.5, 0.0)]),
+    "decoupled": st.booleans(),
 }
 
 
@@ -56,7 +61,10 @@ OPTIONS = {
 @settings(max_examples=examples(15))
 @given(**OPTIONS)
 def test_every_option_is_that_of_an_ordinary_loop(name, sizes, **choices):
-    choices["keep_velocity"] &= choices["momentum"] > 0
+    adam = choices["adam"] is not None
+    choices["momentum"] *= not adam
+    choices["decoupled"] &= adam
+    choices["keep_velocity"] &= choices["momentum"] > 0 or adam
     training = Training(lr=0.05, **choices)
     if name in ("disco cnn", "resnet"):  # the slow ones: fewer steps do
         sizes, training = sizes[:2], replace(training, cap=1)
@@ -71,10 +79,19 @@ def test_every_option_is_that_of_an_ordinary_loop(name, sizes, **choices):
         assert_same(looped, ordinary(*given_, training), 1e-6)
 
 
+ADAM = replace(ROUND, momentum=0.0, adam=(0.9, 0.99))
+STEPS = {
+    "momentum": ROUND,
+    "adam": ADAM,
+    "adamw": replace(ADAM, decoupled=True, clip=0.5, schedule=Decay(0.5)),
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("name", [PLAIN, TRICKY])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_kept_velocity_goes_on_where_the_last_round_left_it(name, engine):
-    training = replace(ROUND, keep_velocity=True)
+def test_kept_velocity_goes_on_where_the_last_round_left_it(name, engine, steps):
+    training = replace(STEPS[steps], keep_velocity=True)
     model, x, y, cohort, given_ = problem(name, UNEQUAL)
     first = train(model, x, y, cohort, given_, training, engine=engine)
     later = [Client(c.indices, (0, 1, c.key[2])) for c in cohort]
@@ -85,6 +102,44 @@ def test_kept_velocity_goes_on_where_the_last_round_left_it(name, engine):
     afresh = train(*again, training, engine=engine)
     gap = got.states["head.weight"] - afresh.states["head.weight"]
     assert gap.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_adam_is_pytorchs_in_float32(engine, decoupled):
+    """Clients of unlike size, several epochs, and weights that decay visibly."""
+    training = Training(
+        0.01, 4, 8, weight_decay=0.1, adam=(0.9, 0.999), decoupled=decoupled
+    )
+    given_ = problem(PLAIN, UNEQUAL, torch.float32)
+    got = train(*given_, training, engine=engine)
+    assert_same(got, ordinary(*given_, training), 1e-6)
+    other = train(*given_, replace(training, decoupled=not decoupled), engine=engine)
+    gap = (got.states["head.weight"] - other.states["head.weight"]).abs().max()
+    assert gap > 1e-3
+
+
+def test_a_client_that_has_finished_keeps_its_moments_and_its_count():
+    """As on a CUDA device, where all of a cohort compute every step to the end."""
+    training = replace(ADAM, keep_velocity=True)
+    model, x, y, cohort, given_ = problem(PLAIN, [30, 0, 19])
+    given_ = ClientInput(given_.start, begin_states(model, training, Rule(), given_))
+    task = Task(Network(model, training=True), x, y, training, Rule())
+    order = [0, 2, 1]  # most steps first
+    plan = make_plan([cohort[k] for k in order], training)
+    for flat in (False, True):
+        stage = StackedCohort(task, flat)
+        stage.load(plan, given_.of(order))
+        for _ in plan.active:
+            stage.step(len(cohort), gated=True)
+        models, kept, _, _ = stage.unload(plan)
+        looped = train(model, x, y, cohort, given_, training, engine="looped")
+        want = pick(looped, order)
+        for got, wanted in ((models, want.states), (kept, want.kept)):
+            assert got.keys() == wanted.keys()
+            for n, v in wanted.items():
+                torch.testing.assert_close(got[n], v, rtol=1e-9, atol=1e-9)
+        assert kept["count/steps"].tolist() == plan.steps.tolist() == [8, 6, 0]
 
 
 # -- how many steps ----------------------------------------------------------------

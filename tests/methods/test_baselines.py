@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import torch
 
 import fedlab_core as fl
 from fedlab_core import Equal, Method, Training, tree
@@ -269,6 +270,38 @@ def test_rmsprop_goes_on_where_it_was(small_world, participants, engine):
     s = setting(small_world, local, participants)
     want = rmsprop.run(*s.start, rmsprop.rmsprop(0.01, 0.9), s.by_size)
     agree(ours, want, 1e-4)
+
+
+@pytest.mark.parametrize("participants, engine", [(None, "stacked"), (3, "looped")])
+def test_adam_goes_on_where_it_was(small_world, participants, engine):
+    """A client that comes back brings its moments, and counts on from its own steps."""
+    betas = (0.9, 0.99)
+    local = Training(
+        0.01, 2, 16, weight_decay=0.1, adam=betas, decoupled=True, keep_velocity=True
+    )
+    ours = played(small_world, fl.fedavg(local), participants, engine)
+    s = setting(small_world, local, participants)
+    want = rmsprop.run(*s.start, rmsprop.adam(0.01, betas, 0.1), s.by_size)
+    agree(ours, want, 1e-4)
+
+
+def test_scaffold_says_that_adams_steps_are_no_gradients():
+    local = Training(adam=(0.9, 0.99))
+    with pytest.warns(UserWarning, match="lengths of Adam's steps: use after=True"):
+        fl.scaffold(local)
+    fl.scaffold(local, after=True)
+
+
+@pytest.mark.parametrize("name", ["SCAFFOLD", "FedDyn", "FedProx"])
+def test_what_corrects_gradients_goes_with_adam_in_both_engines(small_world, name):
+    local = Training(0.01, 2, 16, adam=(0.9, 0.99))
+    more = {"after": True} if name == "SCAFFOLD" else {}
+    method = BASES[name](local, **more)
+    stacked, looped = (
+        played(small_world, method, 3, engine) for engine in ("stacked", "looped")
+    )
+    for n, v in stacked[-1].after.items():
+        torch.testing.assert_close(v, looped[-1].after[n], rtol=1e-4, atol=1e-4)
 
 
 def test_rmsprop_goes_without_momentum():

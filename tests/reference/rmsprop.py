@@ -1,6 +1,6 @@
 """FedAvg with a local optimiser that a client keeps from one round to the next.
 
-RMSProp, for text, is the case that matters; momentum that lasts is another.
+RMSProp, for text, is the case that matters; momentum that lasts is another, and AdamW.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +26,12 @@ Optimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 def rmsprop(lr: float, alpha: float = 0.99, eps: float = 1e-8) -> Optimiser:
     """PyTorch's RMSProp: s = alpha s + (1 - alpha) g^2; w -= lr g / (sqrt(s) + eps)."""
     return lambda of: torch.optim.RMSprop(of, lr=lr, alpha=alpha, eps=eps)
+
+
+def adam(lr: float, betas: tuple[float, float], decay: float) -> Optimiser:
+    """PyTorch's AdamW, its moments and its count a client's own."""
+    how: Any = {"lr": lr, "betas": betas, "weight_decay": decay}
+    return lambda of: torch.optim.AdamW(of, **how)
 
 
 def run(

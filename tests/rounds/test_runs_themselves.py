@@ -101,6 +101,14 @@ def test_all_methods_have_fingerprints_of_their_own_twice_the_same():
     assert len(set(first.values())) == len(first)
 
 
+def test_a_training_without_adam_is_what_it_was_before_adam_was_there():
+    """The digest is of a version whose `Training` ended with `rmsprop`."""
+    assert digest(fl.Training(lr=0.1, momentum=0.9)) == "a032ee600b84ba42"
+    adam = fl.Training(adam=(0.9, 0.99))
+    others = fl.Training(), adam, replace(adam, decoupled=True)
+    assert len({digest(t) for t in others}) == 3
+
+
 def test_a_circle_and_a_set_have_digests():
     circle: list = [1]
     circle.append(circle)

@@ -7,6 +7,7 @@ from fedlab_browser.tracing import Reader, client
 from fedlab_browser.tracing.draws import drawn
 from fedlab_core.client import ClientInput
 from fedlab_core.engine import step as one
+from fedlab_core.engine.optimizers import MEMORY
 from fedlab_core.engine.plan import Plan
 from fedlab_core.tree import stack
 
@@ -56,7 +57,8 @@ def _trained(
         finish.put(steps=plan.steps[k : k + 1], lr_sum=plan.lr_sum[k : k + 1])
         finish.run()
         own, upload = finish.tree("own"), finish.tree("upload")
-    kept = one.pack(own, after["velocity"], after["buffers"], task.training)
+    memory = {kind: after[kind] for kind in MEMORY}
+    kept = one.pack(own, memory, after["buffers"], task.training)
     trees = (after["params"] | after["buffers"], kept, upload)
     states, kept, upload = ({n: v[0] for n, v in tree.items()} for tree in trees)
     return states, kept, upload, total / max(steps, 1)

@@ -80,6 +80,23 @@ def test_what_is_given_besides_a_file_of_options_takes_its_place(here, capsys):
     assert code == 0 and len((here / "r.csv").read_text().splitlines()) == 2
 
 
+def test_an_optimizer_is_that_of_training(here, capsys):
+    """Its learning rate is PyTorch's, unless it is given; TOML knows it."""
+
+    def losses(options: str) -> list[str]:
+        code, _, err = call(f"{options} --out r.csv --force", capsys)
+        assert code == 0 and err == ""
+        with (here / "r.csv").open() as file:
+            return [row["loss"] for row in csv.DictReader(file)]
+
+    names = ("sgd", "rmsprop", "adam", "adamw")
+    own = f"{OWN} --weight-decay .5 --toml run.toml --optimizer"
+    found = [losses(f"{own} {name}") for name in names]
+    assert len(set(map(tuple, found))) == 4
+    assert losses("train run.toml --lr .001") == found[-1]
+    assert losses("train run.toml --optimizer adam") == found[2]
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -109,6 +126,8 @@ def test_a_file_of_options_that_is_wrong_is_one_line(here, capsys, text, words):
         ("--split similarity --split-set speed=1", "no option 'speed'"),
         ("--split-set speed=1", "--split-set: not with --split dirichlet"),
         ("--split natural", "natural"),
+        ("--optimizer adam --momentum .9", "--momentum: only with --optimizer sgd"),
+        ("--optimizer lion", "invalid choice: 'lion' (choose from"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_writes_nothing(here, capsys, options, words):

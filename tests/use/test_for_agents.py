@@ -17,7 +17,7 @@ def test_the_example_runs_as_it_stands(capsys):
     assert len(capsys.readouterr().out.splitlines()) >= 5
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"\bfl\.([A-Za-z_]+)", AGENTS))))
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"\bfl\.(\w+)", AGENTS))))
 def test_every_name_is_one_of_the_core(name):
     assert name == "NAME" or hasattr(fl, name)
 

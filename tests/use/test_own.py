@@ -77,6 +77,7 @@ def test_images_and_words_are_taken_as_they_are():
     [
         ((X[:40], Y[:40, None], X[40:], Y[40:]), "y_train must be one label a sample"),
         ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), "y_train must be labels, not float"),
+        ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), "numbers=True if it is to be pred"),
         ((X[:40], Y[:30], X[40:], Y[40:]), "y_train"),
         ((X[:40, :9], Y[:40], X[40:], Y[40:]), "of shapes"),
         (([[1], [1, 2]], Y[:40], X[40:], Y[40:]), "x_train is not an array"),
@@ -87,6 +88,46 @@ def test_what_does_not_fit_is_one_line(given, words):
     with pytest.raises(fl.InputError, match=words) as refused:
         fl.dataset(*given)
     assert "\n" not in str(refused.value)
+
+
+def test_numbers_to_be_predicted_keep_their_quarters_as_labels():
+    y = np.arange(60) / 10
+    data = fl.dataset(*parts(X, y), numbers=True)
+    assert data.targets_train is not None and data.targets_test is not None
+    assert data.targets_train.dtype == np.float32
+    np.testing.assert_allclose(data.targets_test, y[40:], rtol=1e-6)
+    # of 0 to 3.9 the quartiles are .975, 1.95 and 2.925
+    assert np.bincount(data.y_train).tolist() == [10, 10, 10, 10]
+    assert data.y_test.tolist() == [3] * 20
+    assert data.classes == ("to 0.975", "to 1.95", "to 2.925", "above 2.925")
+    two = fl.dataset(*parts(X, (y > 2).astype(float)), numbers=True)
+    assert set(two.y_train.tolist()) == {0, 1}
+
+
+def test_several_labels_at_once_are_split_by_the_first():
+    rows = np.zeros((60, 3))
+    rows[:, 2] = 1
+    rows[::2, 1] = 1
+    data = fl.dataset(*parts(X, rows), numbers=True)
+    assert data.y_train.tolist() == [1, 2] * 20 and data.classes == ("0", "1", "2")
+    assert data.targets_train is not None and data.targets_train.shape == (40, 3)
+
+
+@pytest.mark.parametrize(
+    "train, test, words",
+    [
+        (WORDS[:40], WORDS[40:], "y_train must be a number a sample, or a row of them"),
+        (np.full(40, np.nan), Y[40:], "y_train has numbers that are not finite"),
+        (np.ones((40, 2)), np.ones((20, 3)), "y_train and y_test are of shapes"),
+        (np.ones(30), np.ones(20), "train"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_one_line(train, test, words):
+    with pytest.raises(fl.InputError, match=words) as refused:
+        fl.dataset(X[:40], train, X[40:], test, numbers=True)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(fl.InputError, match="classes: numbers=True has none"):
+        fl.dataset(*parts(X, Y), numbers=True, classes=["a", "b"])
 
 
 def test_names_that_lack_a_label_are_refused():
