@@ -2,12 +2,10 @@
 
 Imports are followed by reading the code, so that they are known before anything runs;
 other files, such as results or a module that is loaded by its name, are written down as
-they are opened while the notebook runs (`record`).
+they are opened while the notebook runs (`recording`).
 """
 
 import ast
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -70,27 +68,8 @@ def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
                     yield path
 
 
-def record(root: str, to: str) -> None:
-    """Write to a file the paths below `root` that this process opens, a line each.
-
-    It also runs alone, in a kernel that knows nothing of this package.
-    """
-    file = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    here, seen = os.path.join(os.path.realpath(root), ""), set()
-
-    def note(event: str, args: tuple) -> None:
-        if event != "open" or not isinstance(args[0], (str, bytes)):
-            return
-        path = os.path.abspath(os.fsdecode(args[0]))
-        if path.startswith(here) and path not in seen:
-            seen.add(path)
-            os.write(file, os.fsencode(path[len(here) :] + "\n"))
-
-    sys.addaudithook(note)
-
-
 def opened(noted: Iterable[str]) -> list[str]:
-    """Sorted paths from `record`: modules by their sources, nothing that is made."""
+    """Sorted paths from `recording`: modules by their sources, nothing that is made."""
     found = set()
     for name in noted:
         path = Path(name)

@@ -27,7 +27,7 @@ import papermill
 import yaml
 from papermill.exceptions import PapermillExecutionError
 
-from tools import depends, paths
+from tools import depends, paths, recording
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
 # one, a notebook's numbers do not depend on how many cores a machine has. A second one
@@ -148,7 +148,7 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
 
 def _recording(root: Path, to: Path) -> str:
     """Code that lets a kernel write down what it opens below `root`."""
-    ours = f"run_path({depends.__file__!r})"
+    ours = f"run_path({recording.__file__!r})"
     return f"__import__('runpy').{ours}['record']({str(root)!r}, {str(to)!r})"
 
 

@@ -114,12 +114,27 @@ def _limit(article: Tag) -> list[Tag]:
     for section in article.select("section"):
         heading = section.find(["h2", "h3"], recursive=False)
         if heading and _CARRIES.search(heading.get_text()):
-            return [_here(part) for part in _prose(section)]
+            return _listed([_here(part) for part in _prose(section)])
     for paragraph in article.select("p"):
         strong = paragraph.find("strong")
         if strong and _LIMIT.match(strong.get_text().strip()):
             return [_here(paragraph)]
     return []
+
+
+def _listed(parts: list[Tag]) -> list[Tag]:
+    """Parts that say something, entries of a list again in one."""
+    made: list[Tag] = []
+    for part in parts:
+        if not part.get_text().strip():
+            continue
+        if part.name != "li":
+            made.append(part)
+            continue
+        if not made or made[-1].name != "ul":
+            made.append(BeautifulSoup("<ul></ul>", "html.parser").ul or part)
+        made[-1].append(part)
+    return made
 
 
 def _here(part: Tag) -> Tag:

@@ -65,8 +65,8 @@ def test_what_is_seen_is_own_letters_and_who_counts():
     done = deals.play(bench, at, arms, rounds=7)
     for arm, counts in (("FedAvg", (5, 10)), ("alone", (1, 1))):
         for where, of, count in zip(at, (5, 10), counts, strict=True):
-            assert done.curves(arm, where, "of").tolist() == [[of]]
-            assert done.curves(arm, where, "count").tolist() == [[count]]
+            assert done.curves(arm, where, "of").tolist() == [[of] * 2]
+            assert done.curves(arm, where, "count").tolist() == [[count] * 2]
             assert done.curves(arm, where).shape == (1, 3)  # rounds 3, 6 and the last
     own, every = (done.ends("alone", deals.BIG, what) for what in ("own", "accuracy"))
     assert own[0] > every[0] > 0

@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import pytest
 from PIL import Image, ImageSequence
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tools import paths, poster
-from tools.browser import chromium, find_chromium
 
 # A playground of one coloured square: red by the round, green with the second choice.
 PAGE = """
@@ -31,13 +30,11 @@ PAGE = """
 
 
 @pytest.fixture
-def page():
-    if find_chromium() is None:
-        pytest.skip("no Chromium on PATH; install it to run the browser tests")
-    with chromium() as browser:
-        page: Page = browser.new_page()
-        page.set_content(PAGE)
-        yield page
+def page(browser: Browser):
+    page = browser.new_page()
+    page.set_content(PAGE)
+    yield page
+    page.close()
 
 
 def test_every_round_of_every_choice_is_photographed(page: Page):
