@@ -71,6 +71,17 @@ def test_a_section_on_the_limit_goes_before_a_paragraph():
     assert text(made(page)["limit"]) == "It holds. Once. Small."
 
 
+def test_a_limit_that_is_a_list_is_one_on_the_slide():
+    listed = (
+        "<section><h2>How far does this carry?</h2><ul><li><p>One.</p></li><li><p>"
+        '<a href="x">Elsewhere</a>.</p></li><li><p>Two.</p></li></ul></section>'
+    )
+    page = PAGE.replace("</section></section>", f"</section>{listed}</section>")
+    body = BeautifulSoup(made(page)["limit"].body, "html.parser")
+    assert [li.get_text() for li in body.select("ul > li")] == ["One.", "Two."]
+    assert len(body.select("li")) == 2 and len(body.select("ul")) == 1
+
+
 def test_a_paragraph_named_as_the_slide_is_not_named_twice():
     page = PAGE.replace("A limit.", "How far does this carry?")
     assert text(made(page)["limit"]) == "One network."
