@@ -111,7 +111,12 @@ def test_what_a_cell_says_is_seen(path: Path):
 
 COPIED = (
     *("your_own_data", "your_own_model", "your_own_method", "your_own_cluster"),
-    *("keep_and_continue", "beyond_one_machine", "a_real_federation"),
+    *(
+        "your_own_training",
+        "keep_and_continue",
+        "beyond_one_machine",
+        "a_real_federation",
+    ),
 )  # pages whose visible code a reader copies into a file
 HIDDEN = {"hide-input", "remove-cell", "hide-cell", "remove-input"}
 

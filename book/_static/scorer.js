@@ -12,6 +12,7 @@ const PAGES = {
   "data ?sets?|custom data ?sets?|pandas": "your_own_data",
   "tensorboard|mlflow|wandb|trackio|callbacks?|loggers?": "keep_and_continue",
   "checkpoints?|resume|save( model)?|load model|early stop(ping)?": "keep_and_continue",
+  "adamw?|optimi[sz]ers?|regression|auc|metrics?|fedper|fedrep": "your_own_training",
   "data ?loaders?|hugging ?face|windows|onnx": "what_is_not_here",
   "secure aggregation|async|compression|docker": "what_is_not_here",
   "deploy|deployment|flower|flwr|certificates?": "a_real_federation",

@@ -68,6 +68,7 @@ def test_search_for_a_table_finds_the_ledger(context, address, words, page) -> N
         ("seed", "glossary"),
         ("what is not here", "what_is_not_here"),
         ("TensorBoard", "keep_and_continue"),
+        ("regression", "your_own_training"),
         ("callback", "keep_and_continue"),
         ("save model", "keep_and_continue"),
         ("DataLoader", "what_is_not_here"),
