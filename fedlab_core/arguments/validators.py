@@ -150,7 +150,7 @@ def _function(has: Sequence[str], named: Sequence[str] | None) -> Kind:
         except TypeError:
             many = f"{len(named) or 'no'} argument{'s' * (len(named) != 1)}"
             how = many if "_" in named or not named else f"({', '.join(named)})"
-            _no(f"one of {takes}: it is called with {how}")
+            _no(f"one of ({', '.join(takes.parameters)}): it is called with {how}")
         return value
 
     words = f" that has {' and '.join(has)}" if has else ""

@@ -11,6 +11,7 @@ from math import prod
 from torch import nn
 
 from fedlab_core.arguments import Fading, checked
+from fedlab_core.errors import require
 from fedlab_core.models.layers import BatchNorm, Dropout
 from fedlab_core.models.split import Point, Shape, Split, Width, cut, flat, needs
 
@@ -25,6 +26,7 @@ def mlp(
     split: Point = None,
 ) -> Split:
     """Fully connected ReLU network; the features are its last hidden layer."""
+    require(len(shape) > 0, "mlp needs a sample with an axis, not a single number")
     stages: dict[str, list[nn.Module]] = {"input": [nn.Flatten()]}
     inside = prod(shape)
     for depth, units in enumerate(hidden, start=1):

@@ -61,6 +61,9 @@ OPTIONS = {
 @settings(max_examples=examples(15))
 @given(**OPTIONS)
 def test_every_option_is_that_of_an_ordinary_loop(name, sizes, **choices):
+    # What stands before a norm has no gradient but rounding: Adam makes steps of it.
+    if "norm" in name or name == "resnet":
+        choices["adam"] = None
     adam = choices["adam"] is not None
     choices["momentum"] *= not adam
     choices["decoupled"] &= adam
@@ -71,7 +74,8 @@ def test_every_option_is_that_of_an_ordinary_loop(name, sizes, **choices):
     given_ = problem(name, sizes, t=2)
     stacked = train(*given_, training, engine="stacked")
     looped = train(*given_, training, engine="looped")
-    assert_same(stacked, looped, 1e-9)
+    # Adam divides by a gradient plus 1e-8: rounding in a tiny one grows as much.
+    assert_same(stacked, looped, 1e-9 if training.adam is None else 1e-7)
     assert stacked.steps.tolist() == count_steps(given_[3], training).tolist()
     # PyTorch's BatchNorm1d refuses a mini-batch of one sample
     alone = any(len(i) == 1 for c in given_[3] for i in batch_order(c, training))

@@ -266,7 +266,7 @@ WRONG = {
     ),
     "another rule's": (
         {"loss": fl.Rule().loss},
-        "loss cross_entropy takes no outputs of shape",
+        r"loss must be a function.* \(net, params, batch, given\): .* 2 arguments",
     ),
     "no function": ({"loss": "squared"}, "loss must be a function or None"),
     "no metric": ({"metric": 3}, "metric must be a function or None"),
