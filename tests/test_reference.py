@@ -2,11 +2,13 @@
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 import fedlab_core as fl
+from fedlab_book import advice
 from fedlab_core.arguments import kind_of
 from fedlab_core.errors import InputError
 from fedlab_core.methods import METHODS
@@ -205,6 +207,19 @@ def test_a_card_says_what_is_known_of_its_method():
         "{cite}`li2023fedlaw`"
     )
     assert gallery.found_here("FedAvg") == []
+
+
+def test_a_card_counts_where_its_method_is_ahead_and_behind(monkeypatch):
+    """Ahead on the first field, behind on the second, the same on the others."""
+    apart = dict(zip(advice.CLIENTS, (1.0, -1.0), strict=False))
+
+    def lines(arm, who, goal):
+        more = 0.0 if arm == advice.BASE else apart.get(who, 0.0)
+        return {seed: {"value": 50 + more + seed / 100} for seed in range(4)}
+
+    monkeypatch.setattr(gallery, "_fields", lambda: SimpleNamespace(lines=lines))
+    (told,) = gallery.found_here("SCAFFOLD")
+    assert told.count("gains on 1 of 6, loses on 1") == len(advice.GOALS) == 2
     assert "learn" not in surface.options_of(fl.gws)
     assert surface.options_of(fl.feddisco)["a"] == "0.5"
     assert gallery.changed(METHODS["scaffold"].make()) == ["rule", "weigh", "server"]

@@ -17,6 +17,7 @@ from fedlab_core.engine import step as one
 from fedlab_core.engine.merge_runs import parameters_from_broadcast
 from fedlab_core.engine.optimizers import MEMORY
 from fedlab_core.engine.stacked import StackedCohort
+from fedlab_core.models.losses import name_of
 from fedlab_core.tree import Tree
 
 CHANGING = ("params", "buffers", *MEMORY, "own")
@@ -47,7 +48,7 @@ def client_programs(task: one.Task, given: ClientInput, batch: int) -> ClientPro
     task, first = replace(task, rule=rule), given.of(slice(1))
     sent = {n: torch.full((1,), v) for n, v in numbers.items()}
     first = ClientInput(first.start, first.state, first.broadcast | sent)
-    name = f"the rule {one.called(task.rule.loss)}"
+    name = f"the rule {name_of(task.rule.loss)}"
     if not first.state:
         state = one.first_states(task.network, task.training, rule, first)
         first = ClientInput(first.start, state, first.broadcast)

@@ -10,8 +10,9 @@ from fedlab_core.client import ClientInput, Rule
 from fedlab_core.engine.looped import train_looped
 from fedlab_core.engine.plan import Plan
 from fedlab_core.engine.stacked import StackedCohort
-from fedlab_core.engine.step import Task, called
+from fedlab_core.engine.step import Task
 from fedlab_core.errors import require
+from fedlab_core.models.losses import name_of
 from fedlab_core.tree import flatten
 
 CLOSE = 0.01  # of a step's length; rounding is a thousandth of that
@@ -23,7 +24,9 @@ def foreign(rule: Rule) -> list[str]:
     inside = [getattr(hook, "hook", hook) for hook in hooks if hook]  # of runs as one
     homes = [getattr(hook, "__module__", type(hook).__module__) for hook in inside]
     pairs = zip(inside, homes, strict=True)
-    return [called(hook) for hook, home in pairs if not home.startswith("fedlab_core.")]
+    return [
+        name_of(hook) for hook, home in pairs if not home.startswith("fedlab_core.")
+    ]
 
 
 def agree(task: Task, plan: Plan, given: ClientInput) -> None:

@@ -11,6 +11,7 @@ from fedlab_core.arguments.annotations import shown
 from fedlab_core.client import Batch, ClientInput, Rule, Training
 from fedlab_core.engine.optimizers import MEMORY, Memory, at_rest, shape_like
 from fedlab_core.errors import InputError, require
+from fedlab_core.models.losses import name_of
 from fedlab_core.models.network import Network, float_like
 from fedlab_core.tree import Tree, check_shapes
 
@@ -107,7 +108,7 @@ def value_of(
         found = task.rule.loss(task.network, params, full, given)
     number, changes = found if isinstance(found, tuple) else (found, {})
     if not isinstance(number, Tensor) or number.shape:
-        raise InputError(f"loss {called(task.rule.loss)} must give one number")
+        raise InputError(f"loss {name_of(task.rule.loss)} must give one number")
     new = sorted(set(changes) - set(given.state))
     require(not new, f"loss changes the state {new}, which begin does not know")
     return number, bound.buffers, {n: x.detach() for n, x in changes.items()}
@@ -141,7 +142,7 @@ def corrected(
     hook, most = task.rule.gradient, task.training.clip
     if hook:
         changed = promised("gradient", hook, clients)(grads, params, given)
-        check_shapes(changed, params, f"gradient {called(hook)} must give")
+        check_shapes(changed, params, f"gradient {name_of(hook)} must give")
         grads = changed
     return clipped(grads, most, clients) if most else grads
 
@@ -151,7 +152,7 @@ def pushed(rule: Rule, params: Tree, given: ClientInput, clients: bool) -> Tree 
     if not rule.push:
         return None
     push = promised("push", rule.push, clients)(params, given)
-    check_shapes(push, params, f"push {called(rule.push)} must give")
+    check_shapes(push, params, f"push {name_of(rule.push)} must give")
     return push
 
 
@@ -182,11 +183,6 @@ def finished(
     return stayed, upload
 
 
-def called(hook: Callable) -> str:
-    """The name of a hook."""
-    return getattr(hook, "__name__", type(hook).__name__)
-
-
 def promised(name: str, hook: Hook, clients: bool = False, trees: int = 1) -> Hook:
     """The hook, for all clients or one, held to giving tensors by name."""
 
@@ -196,10 +192,10 @@ def promised(name: str, hook: Hook, clients: bool = False, trees: int = 1) -> Ho
         good = len(every) == trees and all(isinstance(t, Mapping) for t in every)
         good = good and all(isinstance(v, Tensor) for t in every for v in t.values())
         must = "twice tensors by name" if trees > 1 else "tensors by name"
-        require(good, f"{name} {called(hook)} must give {must}, not {shown(made)}")
+        require(good, f"{name} {name_of(hook)} must give {must}, not {shown(made)}")
         return made
 
-    run.__name__ = called(hook)
+    run.__name__ = name_of(hook)
     return over_clients(run) if clients else run
 
 
