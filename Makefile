@@ -62,7 +62,7 @@ lane: $(READY) ## every test of one LANE: core, ledger or book
 
 deployed: $(READY) ## test methods on Flower's own processes, over TLS
 	@echo "== Tests: deployed"
-	@$(ONE) $(BIN)/python -m pytest -q -p no:nbval -m deployed tests/flower
+	@$(ONE) $(BIN)/python -m pytest -q -p no:nbval -m deployed -o faulthandler_timeout=2400 tests/flower
 
 printed: $(READY)
 	@echo "== Printed values of notebooks"

@@ -196,7 +196,7 @@ class Standing:
     def ahead(self) -> str:
         """In how many settings of all it is ahead."""
         every = self.own + self.fields
-        return f"Ahead in {every.ahead} of {every.n}." * bool(every.n)
+        return f"Ahead in {every.ahead} of {every.n} settings." * bool(every.n)
 
     @property
     def counted(self) -> str:
@@ -243,8 +243,17 @@ class Answer:
         whose = f" ({claim.source}: {paper:+.1f})" if own and paper is not None else ""
         size = "" if own else ", smaller than the paper's"
         whole = f"; over all rounds {e.whole.short}" if e.whole.n >= LEAST else ""
-        best = " in the best round" * (claim.cell.metric == "best")
-        return f"{sides}: {e.gain.text}{best}{whose}{whole}. On {e.ran}{size}."
+        how, _, last = claim.cell.metric.partition("-")
+        when = f"in the last {last} rounds" if how == "mean" else "at the end"
+        when = "in the best round" if how == "best" else when
+        return f"{sides}: {e.gain.text} {when}{whose}{whole}. On {e.ran}{size}."
+
+    @property
+    def short(self) -> str:
+        """All of it: the finding, the headline, where it gains most and loses most."""
+        sides = zip(("Most ahead", "Furthest behind"), self.furthest, strict=True)
+        ends = [f"{end}: {t.name}, {t.gain.text}, on {t.ran}." for end, t in sides if t]
+        return " ".join([self.standing.text, self.beside_paper, *ends])
 
     @property
     def furthest(self) -> tuple[Tried | None, Tried | None]:
@@ -278,7 +287,8 @@ def stance(count: Count) -> str:
             return f"It {does} wherever it was tried."
         if 2 * k > n:
             return f"It {does} in most settings tried."
-        return f"It {does} in some settings; in most, no {side} can be told."
+        rest = "the other half" if 2 * k == n else "most"
+        return f"It {does} in some settings; in {rest}, no {side} can be told."
     return "Neither gain nor loss can be told."
 
 

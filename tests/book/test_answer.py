@@ -85,7 +85,7 @@ def told_everywhere(book, monkeypatch) -> dict[str, list[str]]:
         advised = Advice(a.question.arm, Gain(2, 1, 8), COSTS, None)
         parts = re.findall(r"in (\d+) of (\d+) (?:settings of|common)", a.standing.text)
         summed = [sum(map(int, column)) for column in zip(*parts, strict=True)]
-        assert "Ahead in {} of {}.".format(*summed) in item[1]
+        assert "Ahead in {} of {} settings.".format(*summed) in item[1]
         recommended = sentence(advised, "letters", {a.question.arm: a.standing.text})
         told[paper] = [
             *(re.findall("<strong>(.*?)</strong>", part[1])[0] for part in (item, row)),

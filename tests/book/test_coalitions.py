@@ -139,6 +139,7 @@ LEVELS = {
     worlds.SPLIT: (70, 72),
     worlds.WORLDS: (70, 72),
     worlds.ONE: (64, 52),
+    worlds.ONE_EQUAL: (66, 65),
     worlds.TWO: (66, 28),
 }
 
@@ -187,6 +188,9 @@ def test_a_stranger_costs_more_than_the_others_bring():
     for levels in ((64, 61), (64, 73)):
         with pytest.raises(Unsupported):
             worlds.stranger(runs(**{worlds.ONE: levels}), "So.")
+    for equally in ((66, 51), (66, 73)):
+        with pytest.raises(Unsupported):
+            worlds.stranger(runs(**{worlds.ONE_EQUAL: equally}), "So.")
     assert "3.0 ± 0.2 at 5" in text(worlds.strangers(runs(), "So."))
 
 

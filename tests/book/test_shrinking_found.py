@@ -30,6 +30,8 @@ RIGHT = {  # points over FedAvg
     ("uneven", FIXED): -3.0,
     ("uneven", LAW): 0.0,
     ("uneven", found.DECAY): -5.0,
+    ("uneven", found.ELEVENTH): 1.0,
+    ("uneven", found.FINE): 1.0,
 }
 ARMS = {
     "less_sure": ("alike", SURE),
@@ -148,7 +150,7 @@ def test_the_learned_factor_begins_above_one_and_ends_below():
 
 def test_a_learned_factor_is_worth_its_labels_among_the_alike_alone():
     said = found.worth(runs())
-    assert said["holds"] and len(said["rows"]) == 6
+    assert said["holds"] and len(said["rows"]) == 8
     assert said["rows"][2].values == pytest.approx(4 - 1)
     wrong = {"law": 0.0, "decay": 0.0, "eleventh": 5.0, "fine": 5.0}
     for name, points in (wrong | {"law_uneven": 2.0, "decay_uneven": 1.0}).items():

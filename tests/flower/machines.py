@@ -16,6 +16,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,14 @@ def until(
     raise AssertionError(f"after {seconds:g} s: {what}")
 
 
+@dataclass(frozen=True)
+class Held:
+    """A turn of one client, which waits as long as `hold` is there."""
+
+    hold: Path
+    began: Path  # there once the turn began
+
+
 class Machines:
     """One SuperLink, and nodes that are started, killed and started again."""
 
@@ -176,6 +185,18 @@ class Machines:
             *("--port", self.own[k], "--auth-supernode-private-key", key),
             *("--node-config", own, *more),
         )
+
+    def online(self) -> int:
+        """How many nodes the SuperLink takes for online."""
+        listed = self.flwr("supernode", "list", "here", "--format", "json")
+        return listed.count('"online"')
+
+    def held(self, turn: str) -> Held:
+        """Let a turn (kind-round-client) of the next run wait, once it begins."""
+        one = Held(self.tried / f"hold-{turn}", self.tried / f"began-{turn}")
+        one.began.unlink(missing_ok=True)  # of a run before
+        one.hold.touch()
+        return one
 
     def kill(self, name: str) -> None:
         """Kill a process of ours, and all that it started, at once."""

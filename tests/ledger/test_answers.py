@@ -134,6 +134,7 @@ def test_the_stance_tells_all_from_most_from_some():
     assert stance(Count(5, 0, 20)).startswith(
         "It helps in some settings; in most, no gain"
     )
+    assert "in the other half, no gain" in stance(Count(5, 0, 10))
     assert stance(Count(0, 5, 20)).startswith(
         "It hurts in some settings; in most, no loss"
     )
@@ -156,6 +157,9 @@ def test_an_answer_counts_settings_by_their_intervals():
     assert most and most.gain.mean == pytest.approx(4)
     assert least and least.gain.mean == pytest.approx(-3)
     assert answer(OPEN).furthest == (None, None)
+    assert found.short.startswith(found.standing.text)
+    for end in ("Most ahead: ", "Furthest behind: "):
+        assert end in found.short and end not in answer(OPEN).short
 
 
 def test_comparisons_of_one_setting_are_one_effect():

@@ -25,6 +25,7 @@ ALONE, SIZE, EQUAL = "alone", "all ten, by size", "all ten, equally"
 TUNED, NOVA = "equally, fine-tuned", "FedNova"
 KINDS, SPLIT, WORLDS = "four kinds", "A, B, small ones", "two worlds"
 ONE, TWO = "small ones and one large", "small ones and two large"
+ONE_EQUAL = "one large, equally"
 ROUNDS, EVERY, LAST = 20, 2, 3  # judged every so many rounds; so many last ones count
 GUESSES = {
     "They gain most: they had least": "The others' letters are not theirs. A model "
@@ -122,6 +123,8 @@ def stranger(found: Comparison, sentence: str, **how: Any) -> HTML:
         (WORLDS, KINDS, 1, SMALL),
         (ONE, WORLDS, -1, SMALL),
         (ONE, ALONE, -1, SMALL),
+        (ONE_EQUAL, WORLDS, -1, SMALL),
+        (ONE_EQUAL, ONE, 1, SMALL),
         (WORLDS, ALONE, 1, LARGE),
         (SPLIT, WORLDS, None, LARGE),
     ]

@@ -66,6 +66,7 @@ def three(
         ax.set(title=f"clinic {k + 1}: {has}", xticks=[], yticks=[])
         said.append(f"clinic {k + 1}, which holds {has}: at {x:.1f}, {y:.1f}")
     share = 100 * rows[number - 1]["looks"]
+    fig.supxlabel(f"{share:.0f} % of what varies is who looks", fontsize="medium")
     alt = (
         f"Three panels, clinics {split}, round {number}: the same test images as dots, "
         f"by letter, in three clinics' features. One {names[LETTER]} is framed: "

@@ -144,8 +144,9 @@ def worth(found: Comparison) -> Facts:
     rows = {f"{arm}, alike": found.gain(arm, where="alike") for arm in (LAW, DECAY)}
     for other in (ELEVENTH, FINE):
         rows[f"{LAW} minus {other}, alike"] = found.gain(LAW, other, "alike")
-    rows |= {f"{arm}, uneven": found.gain(arm, where="uneven") for arm in (LAW, DECAY)}
-    return _facts(rows, [1, 1, 1, 1, 0, -1], note=level(found))
+    every = (LAW, ELEVENTH, FINE, DECAY)
+    rows |= {f"{arm}, uneven": found.gain(arm, where="uneven") for arm in every}
+    return _facts(rows, [1, 1, 1, 1, 0, None, None, -1], note=level(found))
 
 
 def level(found: Comparison) -> str:
