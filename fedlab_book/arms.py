@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import cast
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fedlab_book.bench import Comparison, Place
+from fedlab_core.client import ClientInput, Rule, Training
 from fedlab_core.errors import require
 from fedlab_core.metrics import logits
 from fedlab_core.models import made_by
@@ -65,19 +66,19 @@ def bare(place: Place) -> Place:
 
 
 def as_sure(plain: Method, place: Place, bars: Course, gamma: float = 1) -> Method:
-    """Its server sets tau: as sure as `bars` has it, by seed and round t."""
+    """Its server sets beta: as sure as `bars` has it, by seed and round t."""
 
     def sent(w: Tree, seed: int, t: int) -> Tree:
         w = scale(w, gamma)
         outputs = logits(place(seed).model, w, place(seed).x_test)
-        tau = number_for(outputs, bars[seed][t])
-        return {**w, NUMBER: outputs.new_tensor(tau)}
+        beta = number_for(outputs, bars[seed][t])
+        return {**w, NUMBER: outputs.new_tensor(beta)}
 
     return sending(plain, sent)
 
 
 def number_for(outputs: Tensor, bar: float) -> float:
-    """The tau that makes the tallest bar so high, on average."""
+    """The beta that makes the tallest bar so high, on average."""
     low, high = -12.0, 12.0  # of its logarithm
     for _ in range(24):
         middle = (low + high) / 2
@@ -93,6 +94,47 @@ def course(found: Comparison, arm: str, where: str, what: str = "sure") -> Cours
         history.seed: {row["round"]: row[what] for row in history.rows}
         for history in found.of(arm, where)
     }
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Step sizes by round: the method's, times so much in each. A `schedule`."""
+
+    times: tuple[float, ...]
+
+    def __call__(self, time: Tensor) -> Tensor:
+        at = time.floor().long().clamp(max=len(self.times) - 1)
+        return torch.tensor(self.times).to(time)[at]
+
+
+def smaller(method: Method, beta: np.ndarray) -> Method:
+    """The same method, its steps as small as outputs times beta make the gradients.
+
+    `beta` is what every round left, (seeds, rounds): the next begins with its mean.
+    """
+    times = (1.0, *np.mean(beta, axis=0).tolist())
+    return replace(method, training=replace(method.training, schedule=Steps(times)))
+
+
+@dataclass(frozen=True)
+class Fade:
+    """Weight decay by which a round leaves every client the same part: a `push`."""
+
+    part: float
+    samples: int  # of all clients together
+    training: Training
+
+    def __call__(self, params: Tree, given: ClientInput) -> Tree:
+        batches = given.broadcast["share"] * self.samples / self.training.batch_size
+        steps = self.training.epochs * torch.ceil(batches - 1e-3)
+        rate = (1 - self.part ** (1 / steps)) / self.training.lr
+        return {n: rate * w for n, w in params.items()}
+
+
+def decayed(method: Method, part: float, samples: int) -> Method:
+    """FedAvg whose clients' weight decay leaves `part` of a network in a round."""
+    push = Fade(part, samples, method.training)
+    return replace(method, rule=Rule(push=push, needs=("share",)))
 
 
 def joined(place: Place) -> Place:

@@ -1,5 +1,8 @@
 """Chapters' changes to a method or a federation, against the same by hand."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
@@ -47,6 +50,39 @@ def test_the_server_sets_how_sure_the_network_is():
         assert numbers[0] < numbers[1] < numbers[2]
     with pytest.raises(ValueError, match="FedAvg: the network has no head.times"):
         after(arms.as_sure(plain, PLACE, bars), 1, PLACE)
+
+
+def test_steps_are_as_small_as_the_mean_number_before_them():
+    """Rounds at .2, then .2 times .6 and times .3: each client's data in one batch."""
+    local, world = replace(TRAIN, batch_size=1000), PLACE(7)
+    beta = np.array([[0.5, 0.2, 0.1], [0.7, 0.4, 0.3]])
+    method = arms.smaller(fl.fedavg(local), beta)
+    run = fl.federate(world, method, 3, seed=7, progress=False)
+    state = None
+    for lr in (0.2, 0.2 * 0.6, 0.2 * 0.3):
+        plain, how = fl.fedavg(replace(local, lr=lr)), {"seed": 7, "progress": False}
+        start = {n: v[0] for n, v in state.items()} if state else None
+        state = dict(fl.federate(world, plain, 1, start=start, **how).states)
+    assert state and run.states
+    assert all(torch.allclose(v, state[n], atol=1e-6) for n, v in run.states.items())
+
+
+def test_a_round_of_weight_decay_leaves_every_client_the_same_part():
+    """Of 100 samples 10 and 50, in batches of 16: one step and four, twice."""
+    fade = arms.Fade(0.9, 100, replace(TRAIN, epochs=2))
+    for share, steps in ((0.1, 2), (0.5, 8)):
+        given = fl.ClientInput({}, broadcast={"share": torch.tensor(share)})
+        kept = torch.ones(3)
+        for _ in range(steps):
+            kept = kept - 0.2 * fade({"w": kept}, given)["w"]
+        assert kept.tolist() == pytest.approx([0.9] * 3)
+    whole, world = replace(TRAIN, batch_size=1000), PLACE(7)
+    same = fl.fedavg(replace(whole, weight_decay=0.1 / 0.2))  # 1 - .2 times it: .9
+    ends = [
+        fl.federate(world, method, 2, seed=7, progress=False).states
+        for method in (arms.decayed(fl.fedavg(whole), 0.9, len(world.x)), same)
+    ]
+    assert all(torch.allclose(v, ends[1][n], atol=1e-6) for n, v in ends[0].items())
 
 
 def test_a_bare_network_has_no_biases():

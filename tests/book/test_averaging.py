@@ -65,9 +65,10 @@ def test_the_answer_is_that_of_the_runs(alike, uneven, answer):
     assert pace.right(found) == [*pace.GUESSES][answer]
 
 
-def test_the_picture_has_both_places():
+def test_the_picture_has_all_places():
     _, alt = picture(pace.by_pace(paced()))
-    assert "alike: 50.1" in alt and "uneven: 50.1" in alt and "at 400" in alt
+    assert all(f"{where}: 50.1" in alt for where in (ALIKE, UNEVEN, SIZES))
+    assert "at 400" in alt
 
 
 @pytest.fixture(scope="module")
@@ -145,13 +146,14 @@ def test_the_average_is_set_beside_the_best(average, answer):
     assert starts.told(found).startswith(f"The average from one start reads {average}")
 
 
-def moved(ways: list[list[float]]) -> SimpleNamespace:
-    """A first round in which clinics of one size moved so, from one place."""
+def moved(ways: list[list[float]], number: int = 1) -> SimpleNamespace:
+    """A round in which clinics of one size moved so, from one place."""
     ends = torch.tensor(ways)
     before = {"w": torch.ones(1, ends.shape[1])}
     shares = torch.full((len(ways),), 1 / len(ways))
     trained = SimpleNamespace(states={"w": ends + 1})
-    return SimpleNamespace(number=1, before=before, trained=trained, weights=[shares])
+    seen = {"before": before, "trained": trained, "weights": [shares]}
+    return SimpleNamespace(number=number, **seen)
 
 
 def test_walks_are_measured_along_their_average():
@@ -161,14 +163,18 @@ def test_walks_are_measured_along_their_average():
     assert seen["across"] == pytest.approx([0.8, 0.8])
     assert seen["left"] == pytest.approx(0.6)
     assert seen["chance"] == pytest.approx(0.5**0.5)
-    assert drift.ways(SimpleNamespace(number=2)) == {}  # pyright: ignore
+    assert seen["far"] == pytest.approx(5)
+    later = drift.ways(moved([[3.0, 4.0], [3.0, -4.0]], number=2))  # pyright: ignore
+    assert later == {"left": pytest.approx(0.6)}
 
 
 def arrows(*left: float) -> Comparison:
+    """Walks of which so much is left; steps as long, whatever their number."""
     seen = {}
-    for (where, steps), far in zip(drift.SHOWN, left, strict=True):
-        row = {"along": [[far, far]], "across": [[0.5, 0.7]], "left": [far]}
-        seen[where, pace.named(steps)] = row | {"chance": [0.7], "accuracy": [0.5]}
+    for (where, steps), part in zip(drift.SHOWN, left, strict=True):
+        row = {"along": [[part, part]], "across": [[0.5, 0.7]], "left": [part]}
+        row |= {"chance": [0.7], "far": [0.02 * steps], "accuracy": [0.5]}
+        seen[where, pace.named(steps)] = row
     found = made(seen)
     for i, history in enumerate(found.runs.values()):
         history.rows[0]["left"] += 0.001 * (i % 3)
@@ -181,11 +187,32 @@ def test_short_walks_of_the_uneven_cancel_most():
     assert not drift.most_where_least(arrows(0.5, 0.5, 0.2))
     _, alt = picture(*drift.fans(arrows(0.7, 0.5, 0.2)), across=3)
     assert "uneven, 5 steps: on average 20 percent of a walk is left" in alt
+    assert drift.longer(arrows(0.7, 0.5, 0.2)) == pytest.approx(20)
 
 
-def planned(first: float, last: float, few: float = -18, even: float = -5) -> tuple:
+def alike(last: float, short: float) -> Comparison:
+    """Four rounds of the alike at one half, and what they read after short walks."""
+    long = {"left": [0.7, 0.6, 0.5, last], "accuracy": [0.5] * 4}
+    seen = {pace.named(100): long, pace.named(5): {"accuracy": [short]}}
+    found = made({(ALIKE, arm): columns for arm, columns in seen.items()})
+    for history in found.of(pace.named(100), ALIKE):
+        history.rows[-1]["left"] += 0.01 * history.seed
+    return found
+
+
+def test_later_the_alike_cancel_and_lose_nothing():
+    found = alike(last=0.3, short=0.5)
+    assert drift.later_too(found)
+    assert drift.later(found).endswith("the alike leave 31 ± 2 %, too.")
+    assert not drift.later_too(alike(last=0.8, short=0.5))
+    assert not drift.later_too(alike(last=0.3, short=0.6))
+
+
+def planned(
+    first: float, last: float, few: float = -18, even: float = -5, only: float = -14
+) -> tuple:
     found = paced(uneven=(0, even, few, -36))
-    ends = {when.FIRST: first, when.LAST: last}
+    ends = {when.FIRST: first, when.LAST: last, when.ONLY: only}
     plans = made({("", n): {"accuracy": [0.5 + v / 100]} for n, v in ends.items()})
     return found, plans
 
@@ -194,13 +221,20 @@ def test_late_meetings_mend_most():
     facts = when.facts(*planned(first=-9, last=-4))
     assert "So." in str(stated("So.", **facts).data)
     values = [np.mean(row.values) for row in facts["facts"].values()]
-    np.testing.assert_allclose(values, [9, 4, 5, 1, 14, 18], atol=1e-9)
+    np.testing.assert_allclose(values, [9, 4, 5, 1, 14, 18, 10], atol=1e-9)
     _, alt = picture(when.picture(*planned(first=-9, last=-4)))
-    assert "letters read: 32, 41, 45, 46" in alt
+    assert "accuracy: 32, 41, 45, 46, 36" in alt
 
 
 @pytest.mark.parametrize(
-    "runs", [planned(-4, -9), planned(-9, -9), planned(-12, -10), planned(-4, -3)]
+    "runs",
+    [
+        planned(-4, -9),
+        planned(-9, -9),
+        planned(-12, -10),
+        planned(-4, -3),
+        planned(-9, -4, only=-4),
+    ],
 )
 def test_other_plans_do_not(runs):
     with pytest.raises(Unsupported):
@@ -212,6 +246,11 @@ def test_other_plans_do_not(runs):
 )
 def test_when_to_meet_is_answered_by_the_runs(first, last, answer):
     assert when.right(*planned(first, last)) == [*when.GUESSES][answer]
+
+
+def test_images_are_one_of_each_letter():
+    _, alt = picture(frames.noisy())
+    assert alt == "6 noisy images, of the letters L, T, V, Z, X, H."
 
 
 def test_a_round_has_four_pictures():

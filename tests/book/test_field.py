@@ -75,7 +75,9 @@ def test_what_is_seen_is_own_letters_and_who_counts():
 def test_each_half_of_the_seeds_is_told_by_the_rate_that_the_other_chose():
     """The first rate is best on seeds 0 and 1, the second on 2 and 3."""
     rates = np.array([[9.0, 7.0, 1.0, 3.0], [2.0, 4.0, 6.0, 8.0]])
-    np.testing.assert_array_equal(found.crossed(rates), [2, 4, 1, 3])
+    values, best = found.crossed(rates)
+    np.testing.assert_array_equal(values, [2, 4, 1, 3])
+    assert best == [1, 0]
 
 
 def test_a_spot_has_its_gains_and_who_counts():
@@ -109,6 +111,16 @@ def test_the_answer_is_who_gains_most_on_two_big_ones():
     assert found.right(at | {("FedImpro", deals.BIG): Spot(9 + WIDE)}) == "FedImpro"
 
 
+def test_a_lead_is_told_once_more_when_they_have_played_on():
+    arms = dict.fromkeys((*found.ROWS, *found.LATER), 50.0)
+    early, later = (runs(arms | {"FedDyn": level}) for level in (60.0, 51.0))
+    told = found.all_letters(early, later)
+    name, row = [*told["facts"].items()][-1]
+    assert "played on minus before" in name and told["sides"][-1] == -1
+    np.testing.assert_allclose(row.values, -9)
+    assert len(told["sides"]) == len(told["facts"])
+
+
 def test_two_pictures_stand_abreast():
     one, two = "<figure>1</figure>", "<figure>2</figure>"
     said = abreast(HTML(one), HTML(two)).data
@@ -139,7 +151,7 @@ def test_gains_add_up_unless_they_clearly_do_not(both, answer, monkeypatch):
     assert f"together +{both:.1f} ± 0.1" in recorded.added()
 
 
-def test_the_best_of_many_falls_on_new_seeds():
+def test_the_best_of_many_has_to_be_ahead_on_new_seeds():
     scores = {
         "base": dict.fromkeys(range(6), 50.0),
         "best": {0: 60.0, 1: 61.0, 2: 62.0, 3: 55.0, 4: 56.0, 5: 57.0},
@@ -147,11 +159,13 @@ def test_the_best_of_many_falls_on_new_seeds():
     }
     told = found.curse(scores, "best", "base", [0, 1, 2], [3, 4, 5])
     assert told["holds"] and [r.values.mean() for r in told["rows"]] == [11, 6]
-    assert not found.curse(scores, "best", "base", [3, 4, 5], [0, 1, 2])["holds"]
+    assert told["note"].endswith("The best is: best.")
+    level = {**scores, "best": scores["best"] | {3: 49.0, 4: 50.0, 5: 52.0}}
+    assert not found.curse(level, "best", "base", [0, 1, 2], [3, 4, 5])["holds"]
     # both others have a deviation of one: of a mean of three, 1 / sqrt(3) = .6
     first = {a: {s: v for s, v in of.items() if s < 3} for a, of in scores.items()}
     assert "deviation of 0.6 points" in found.bound(first, "base")
-    for seen, mean, half, answer in ((9, 6, 1, 1), (6, 6, 1, 0), (9, 1, 2, 2)):
+    for seen, mean, half, answer in ((9, 6, 1, 0), (9, 1, 2, 1), (9, -6, 1, 2)):
         assert found.fell([seen, mean, half]) == [*found.NEW][answer]
 
 
@@ -179,7 +193,9 @@ def test_who_is_never_behind_is_neither_clearly_behind_nor_dead(monkeypatch):
         recorded, "spots", lambda judge: {("FedDyn", "a"): at["FedDyn", "a"]}
     )
     said = recorded.never_behind(at)
-    assert said.endswith("four deals: SCAFFOLD. On the six fields neither: none.")
+    assert said.endswith(
+        "four deals: SCAFFOLD. Of these, on the six fields, too: none."
+    )
 
 
 def test_gains_at_home_stand_beside_those_away():

@@ -11,51 +11,62 @@ import torch
 from torch.nn import functional as F
 
 import fedlab_core as fl
+from fedlab_book import arms
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.shrinking import found, seen
 from fedlab_book.panels import picture
 from tests.figure_cases import NONE, made
 
 SURE, SHORT, FIXED, LAW = found.SURE, found.SHORT, found.FIXED, found.LAW
+SMALL = found.SMALL
 RIGHT = {  # points over FedAvg
     ("alike", "FedAvg"): 0.0,
     ("alike", FIXED): 3.0,
     ("alike", SURE): 2.0,
+    ("alike", SMALL): 0.0,
     ("alike", SHORT): -40.0,
     ("alike", LAW): 4.0,
+    ("alike", found.FACTOR): 4.0,
     ("alike", found.DECAY): 3.0,
     ("alike", found.ELEVENTH): 1.0,
     ("alike", found.FINE): 0.0,
     ("uneven", "FedAvg"): 0.0,
     ("uneven", FIXED): -3.0,
     ("uneven", LAW): 0.0,
+    ("uneven", found.FACTOR): 0.0,
     ("uneven", found.DECAY): -5.0,
     ("uneven", found.ELEVENTH): 1.0,
     ("uneven", found.FINE): 1.0,
 }
 ARMS = {
     "less_sure": ("alike", SURE),
+    "small": ("alike", SMALL),
     "still": ("alike", SHORT),
     "fixed": ("alike", FIXED),
     "uneven": ("uneven", FIXED),
     "law": ("alike", LAW),
     "law_uneven": ("uneven", LAW),
+    "factor": ("alike", found.FACTOR),
+    "factor_uneven": ("uneven", found.FACTOR),
+    "eleventh_uneven": ("uneven", found.ELEVENTH),
     "decay": ("alike", found.DECAY),
     "decay_uneven": ("uneven", found.DECAY),
     "eleventh": ("alike", found.ELEVENTH),
     "fine": ("alike", found.FINE),
 }
-GAMMA = {"alike": [1.3, 0.9, 0.9], "uneven": [1.2, 0.95, 0.95]}
+GAMMA = {"alike": [1.3, 0.95, 0.95], "uneven": [1.2, 0.96, 0.96]}
 
 
 def runs(**planted: float) -> Comparison:
     """The arms at .1 and then .5, but so many points more; `known` of own images."""
     known, gamma = planted.pop("known", 0.9), planted.pop("gamma", 1.0)
+    length = planted.pop("length", 6.0)
     more = {ARMS[name]: points for name, points in planted.items()}
     return made(
         {
             (where, arm): {
                 "accuracy": [0.1, *[0.5 + points / 100] * 2],
+                "length": [5.0, 5.5, length],
                 "known": [0.5, *[known if arm in (FIXED, SURE) else 0.99] * 2],
                 "gamma": [gamma * v for v in GAMMA[where]],
                 "temper": [v**3 for v in GAMMA[where]],
@@ -85,13 +96,15 @@ def test_a_fixed_factor_has_to_gain_once_and_to_lose_twice():
     assert [r.values[0] for r in said["rows"]] == pytest.approx([3, -3, -30])
     assert (
         said["note"]
-        == "FedAvg itself: 50 % (alike), 50 % (uneven). With one epoch: 50 %."
+        == "FedAvg itself: 50 % (alike), 50 % (uneven); after four rounds 50 % and 50 "
+        "%. With one epoch: 50 %."
     )
     for planted in (
         (runs(fixed=0.0), brief()),
         (runs(uneven=1.0), brief()),
         (runs(), brief(1.0)),
         (runs(), brief(left=3.0)),
+        (runs(length=4.0), brief()),
     ):
         assert not found.by_hand(*planted)["holds"]
 
@@ -105,9 +118,10 @@ def test_the_guess_after_one_epoch_is_what_the_runs_say():
 def test_less_sure_has_to_gain_and_still_sure_to_break():
     said = found.apart(runs())
     assert said["holds"] and said["note"] == "“Still sure”: 0 of 3 runs diverged."
-    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 3, 1])
+    assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 0, 3, 2, 1])
     for planted in (
         {"less_sure": 0.0},
+        {"small": 2.0},
         {"fixed": -1.0},
         {"still": 1.0},
         {"still": -2.0},
@@ -138,22 +152,28 @@ def test_what_is_learned_by_heart_is_of_own_images():
 def test_the_learned_factor_begins_above_one_and_ends_below():
     assert found.falls(runs())
     assert not found.falls(runs(gamma=1.2)) and not found.falls(runs(gamma=0.8))
+    assert not found.falls(runs(), least=0.97)
     far = runs()
     for history in far.of(LAW, "alike"):
         for row in history.rows:
             row["temper"] *= 1.5
     assert not found.falls(far)
+    low = runs()  # near enough, but never above one
+    for history in low.of(LAW, "alike"):
+        history.rows[0]["gamma"], history.rows[0]["temper"] = 1.02, 0.99
+    assert not found.falls(low)
     curve, points = found.learned(runs())
-    assert "alike from 1.30 to 0.90 ± 0.00" in curve.said
+    assert "alike from 1.30 to 0.95 ± 0.00" in curve.said
     assert "18 points: correlation 1.00. Mean difference +0" in points.said
 
 
 def test_a_learned_factor_is_worth_its_labels_among_the_alike_alone():
     said = found.worth(runs())
-    assert said["holds"] and len(said["rows"]) == 8
-    assert said["rows"][2].values == pytest.approx(4 - 1)
-    wrong = {"law": 0.0, "decay": 0.0, "eleventh": 5.0, "fine": 5.0}
-    for name, points in (wrong | {"law_uneven": 2.0, "decay_uneven": 1.0}).items():
+    assert said["holds"] and len(said["rows"]) == 10
+    assert said["rows"][3].values == pytest.approx(4 - 1)
+    wrong = {"law": 0.0, "factor": 0.0, "decay": 0.0, "eleventh": 5.0, "fine": 5.0}
+    wrong |= {"law_uneven": 2.0, "factor_uneven": -2.0, "eleventh_uneven": 0.0}
+    for name, points in (wrong | {"decay_uneven": 1.0}).items():
         assert not found.worth(runs(**{name: points}))["holds"], name
 
 
@@ -182,6 +202,10 @@ def test_how_sure_a_round_is_and_its_temperature_are_seen():
     whole = torch.cat([w.flatten() for w in model.values()])
     ended: Any = SimpleNamespace(world=world, after=run.states)
     assert seen.length(ended)["length"] == pytest.approx(float(whole.norm()))
+    assert row["length"] == pytest.approx(float(whole.norm())) and "beta" not in row
+    louder = arms.amplified(lambda _: world)(7)
+    loud = fl.federate(louder, train, 1, seed=7, observe=seen.sureness, progress=False)
+    assert loud.rows[-1]["beta"] == 1
     server = SimpleNamespace(metrics={"gamma": torch.tensor(1.0)})
     now: Any = SimpleNamespace(world=world, servers=[server], after=run.states)
     best = seen.temperature(now)["temper"]

@@ -1,5 +1,7 @@
 """Chapter 2: its runs made by hand, its rows, its answers and its pictures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.weighing import big, home, idea, scale
 from fedlab_book.findings import Unsupported, stated
 from fedlab_book.panels import picture
+from fedlab_core.errors import InputError
 from tests.figure_cases import made
 
 
@@ -27,9 +30,12 @@ def course(rounds: int, **points: float) -> list[float]:
     return seen.tolist()
 
 
-def clinics(equal: float = 6, disco: float = 6, late: float = 2) -> Comparison:
+def clinics(
+    equal: float = 6, disco: float = 6, late: float = 2, six: float = 19
+) -> Comparison:
+    """With `six`, what equal weights gain at the end on the six letters."""
     two, ten = big.TWO, big.EVERY
-    return run(
+    found = run(
         {
             (two, big.SIZE): course(40),
             (two, big.EQUAL): course(40, early=-3, end=equal, late=late),
@@ -39,19 +45,25 @@ def clinics(equal: float = 6, disco: float = 6, late: float = 2) -> Comparison:
             (ten, big.DISCO): course(20, early=-4),
         }
     )
+    for arm, four, more in ((big.SIZE, 0.76, 0.0), (big.EQUAL, 0.64, six)):
+        for history in found.of(arm, two):
+            rate = 0.14 + more / 100 + 0.001 * history.seed
+            for seen in history.rows:
+                seen["letters"] = [four] * 4 + [rate] * 6
+    return found
 
 
 def pooled(end: float = 6) -> Comparison:
     return run({(big.TWO, big.POOLED): course(20, end=end)})
 
 
-def six(disco: float = 0.0, half: float = -2.0) -> Comparison:
+def six(disco: float = 0.0, half: float = -2.0, alone: float = -9.0) -> Comparison:
     return run(
         {
             ("", home.EQUAL): course(20),
             ("", home.DISCO): course(20, early=2, end=disco),
             ("", home.HALF): course(20, early=3, end=half),
-            ("", home.ALONE): course(20, early=1, end=-9),
+            ("", home.ALONE): course(20, early=1, end=alone),
         }
     )
 
@@ -89,26 +101,46 @@ def test_the_answer_is_what_the_intervals_say(found, answer):
 
 def test_the_sentence_on_two_letters_holds_only_where_its_rows_do():
     told = big.two_letters(clinics(), pooled())
-    assert [r.says for r in told["facts"].values()][:2] == ["loses", "gains"]
+    says = [r.says for r in told["facts"].values()]
+    assert says[:5] == ["loses", "gains", "loses", "gains", "gains"]
     assert "within 1" in str(stated("So.", **told).data)
-    for found, end in ((clinics(late=0), 6), (clinics(disco=8), 6), (clinics(), 12)):
+    others = clinics(late=0), clinics(disco=8), clinics(six=-1)
+    for found, end in (*((found, 6) for found in others), (clinics(), 12)):
         with pytest.raises(Unsupported):
             stated("So.", **big.two_letters(found, pooled(end)))
 
 
+def test_letters_are_told_apart():
+    """On the four .64 for .76; on the six .33 for .14."""
+    found = clinics()
+    np.testing.assert_allclose(big.on_letters(found, slice(4)), -12)
+    np.testing.assert_allclose(big.on_letters(found, slice(4, None)), 19)
+
+
 def test_the_sentence_on_other_places_holds_only_where_its_rows_do():
-    told = home.elsewhere(clinics(), six(), FULL)
+    told = home.elsewhere(clinics(), six())
     assert [r.says for r in told["facts"].values()] == [
-        "gains", "within 1", "loses", "loses", "cannot tell", "cannot tell", "gains"
+        "gains", "within 1", "loses", "loses",
+        "loses", "loses", "cannot tell", "cannot tell",
     ]  # fmt: skip
     assert stated("So.", **told).data
-    with pytest.raises(Unsupported):
-        stated("So.", **home.elsewhere(clinics(), six(disco=3), FULL))
+    for loud in (six(disco=3), six(alone=0)):
+        with pytest.raises(Unsupported):
+            stated("So.", **home.elsewhere(clinics(), loud))
 
 
-def test_the_loudest_that_reads_most_is_the_answer():
-    assert home.right(six(disco=-0.1)) == [*home.GUESSES][0]
-    assert home.right(six(half=2)) == [*home.GUESSES][2]
+@pytest.mark.parametrize(
+    ("loud", "answer"),
+    [
+        (six(disco=-3), 0),
+        (six(disco=3), 1),
+        (six(disco=-0.1), 2),
+        (six(half=2), 3),
+        (six(alone=9), 4),
+    ],
+)
+def test_the_loudest_that_reads_most_is_the_answer(loud, answer):
+    assert home.right(loud) == [*home.GUESSES][answer]
 
 
 def test_the_sixths_weight_is_the_one_that_is_named():
@@ -154,3 +186,7 @@ def test_the_papers_scale_is_the_ledgers():
     assert (found.paper, found.paper_rounds) == (pytest.approx(7.32), (58, 20))
     assert len(found.end) == len(found.all) >= 3
     assert "where the paper has +7.3" in found.said
+    assert FULL.said.startswith("On CIFAR-10, 3 seeds, FedDisco gains +1.9 ± 1.6")
+    for end in (FULL.end - 2, FULL.end + 9):
+        with pytest.raises(InputError, match=r"the paper's \+7.3"):
+            assert replace(FULL, end=end).said

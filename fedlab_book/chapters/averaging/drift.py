@@ -1,14 +1,14 @@
 """Ten clinics' first walks as arrows: how they turn away from their average.
 
-An arrow has its true length and its true angle to the average's; which side it is drawn
-on has no meaning. Lengths are in those of a mean walk.
+An arrow has its true angle to the average's; which side it is drawn on has no meaning.
+Lengths are in those of a mean walk of the same picture.
 """
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedlab_book.bench import Comparison, side
-from fedlab_book.chapters.averaging.pace import ALIKE, UNEVEN, named
+from fedlab_book.bench import Comparison, pm, side
+from fedlab_book.chapters.averaging.pace import ALIKE, UNEVEN, more, named
 from fedlab_book.figures import INK, PALETTE
 from fedlab_book.panels import Panel
 from fedlab_core import tree
@@ -18,22 +18,25 @@ SHOWN = ((ALIKE, 100), (UNEVEN, 100), (UNEVEN, 5))
 
 
 def ways(now: Round) -> dict[str, list[float] | float]:
-    """The clients' walks of round 1, along the average's and across it; its length.
+    """Part of a mean walk that the average goes; in round 1 also each walk, and more.
 
-    `chance` is the length that unrelated walks of length one would leave.
+    A walk goes along the average's and across it. `chance` is the length that unrelated
+    walks of length one would leave, `far` how far a mean walk led.
     """
-    if now.number > 1:
-        return {}
     moved = {n: now.trained.states[n] - v for n, v in now.before.items()}
     each, shares = tree.flatten(moved, True).double(), now.weights[0].double()
     average, unit = shares @ each, each.norm(dim=1).mean()
+    left = float(average.norm() / unit)
+    if now.number > 1:
+        return {"left": left}
     along = each @ average / average.norm()
     across = (each.norm(dim=1) ** 2 - along**2).clamp(min=0).sqrt()
     return {
         "along": (along / unit).tolist(),
         "across": (across / unit).tolist(),
-        "left": float(average.norm() / unit),
+        "left": left,
         "chance": float(shares.norm()),
+        "far": float(unit),
     }
 
 
@@ -48,6 +51,25 @@ def most_where_least(found: Comparison) -> bool:
         found.curves(named(steps), where, "left")[:, 0] for where, steps in SHOWN
     )
     return side(long - alike) == side(short - long) == -1
+
+
+def longer(found: Comparison) -> float:
+    """How many times as far long walks of the uneven lead as short ones, on average."""
+    long, short = (found.curves(named(s), w, "far") for w, s in SHOWN[1:])
+    return float((long / short).mean())
+
+
+def later_too(found: Comparison) -> bool:
+    """Whether the last long walks of the alike cancel more than the first, for free."""
+    each = found.curves(named(100), ALIKE, "left")
+    free = side(more(found, 100, 5, ALIKE)) > -1
+    return free and side(each[:, -1] - each[:, 0]) == -1
+
+
+def later(found: Comparison) -> str:
+    """Part of their last long walk that the alike leave, in a sentence."""
+    last = found.curves(named(100), ALIKE, "left")[:, -1]
+    return f"In their fourth walk the alike leave {pm(100 * last, 0, '')} %, too."
 
 
 def fans(found: Comparison) -> list[Panel]:

@@ -1,13 +1,14 @@
-"""One round in four pictures: a model goes out, ten come back, one is made of them."""
+"""The images, and one round in four pictures: one model goes out, ten come back."""
 
 from collections.abc import Callable
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from fedlab_book.draw import tiles
 from fedlab_book.figures import INK, LETTERS, PALETTE
 from fedlab_book.panels import Panel
-from fedlab_browser.playground.task import divided
+from fedlab_browser.playground.task import divided, letters
 
 _SERVER, _CLINIC = 2.35, 1.15  # heights of the server's model and of the clinics'
 _WALK = 0.33  # how far a model goes in the picture
@@ -20,8 +21,26 @@ SAID = (
 )
 
 
+def noisy(many: int = 6) -> Panel:
+    """One image each of the first letters, from the playground's."""
+    data = letters()
+    first = [int(np.flatnonzero(data.y_train == c)[0]) for c in range(many)]
+    high, wide = data.shape[-2:]
+    images, names = data.x_train[first].reshape(many, high, wide), data.classes[:many]
+
+    def draw(ax: Axes) -> None:
+        tiles(ax, images)
+        ax.set(xlim=(-1, many * (wide + 2) - 1), ylim=(high, 0), yticks=[])
+        ax.set_xticks([k * (wide + 2) + wide / 2 for k in range(many)], names)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+
+    said = f"{many} noisy images, of the letters {', '.join(names)}."
+    return Panel(draw, said, high=110)
+
+
 def four() -> list[Panel]:
-    """Pictures of a round, over bars of the letters that the playground deals out."""
+    """Pictures of a round, over bars of the images that the playground deals out."""
     counts = divided("dirichlet", 10, 0.1, 0).counts
     turned = np.linspace(0, 2 * np.pi, len(counts), endpoint=False) * 3 + 0.4
     ways = _WALK * np.stack([np.cos(turned), np.sin(turned)], axis=1)

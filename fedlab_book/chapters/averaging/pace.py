@@ -42,7 +42,7 @@ def named(steps: int) -> str:
 
 
 def read(found: Comparison, arm: str | int, where: str) -> np.ndarray:
-    """Letters read after the last meeting, in percent, seed by seed."""
+    """Accuracy after the last meeting, in percent, seed by seed."""
     name = arm if isinstance(arm, str) else named(arm)
     return 100 * found.curves(name, where)[:, -1]
 
@@ -70,17 +70,17 @@ def right(found: Comparison) -> str:
 
 
 def by_pace(found: Comparison) -> Panel:
-    """Letters read, by the steps between meetings."""
+    """Accuracy by the steps between meetings, in all three places."""
     values = {
         where: np.stack([read(found, s, where) for s in STEPS], axis=1)
-        for where in (ALIKE, UNEVEN)
+        for where in (ALIKE, SIZES, UNEVEN)
     }
     return sweep(
         values,
         [str(s) for s in STEPS],
-        label="letters read (%)",
+        label="accuracy (%)",
         along="steps between two meetings",
-        colours={ALIKE: "blue", UNEVEN: "orange"},
+        colours={ALIKE: "blue", SIZES: "green", UNEVEN: "orange"},
     )
 
 
@@ -124,7 +124,7 @@ def own(found: Comparison, arm: str, where: str, place: Place) -> np.ndarray:
 
 
 def never(found: Comparison, places: Mapping[str, Place]) -> str:
-    """Letters read by uneven clinics who never meet, and by those who meet often."""
+    """Accuracy of uneven clinics who never meet, and of those who meet often."""
     often, arms = named(STEPS[0]), (ALONE, named(STEPS[0]))
     every = [read(found, arm, UNEVEN) for arm in arms]
     mine = [own(found, arm, UNEVEN, places[UNEVEN]) for arm in arms]
@@ -133,7 +133,6 @@ def never(found: Comparison, places: Mapping[str, Place]) -> str:
     told = [[pm(v, sign="") for v in pair] for pair in (every, mine)]
     return (
         f"Of *all* letters an uneven clinic alone reads {told[0][0]} %; the average of "
-        f"clinics that meet often, {told[0][1]} %. Of **its own** letters, counted "
-        f"as often as it has each, it reads {told[1][0]} % alone; the average, "
-        f"{told[1][1]} %."
+        f"clinics that meet often, {told[0][1]} %. Of **its own** letters, in the mix "
+        f"that it holds, it reads {told[1][0]} % alone; the average, {told[1][1]} %."
     )

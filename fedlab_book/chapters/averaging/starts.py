@@ -23,7 +23,7 @@ ONE, TEN = "one common start", "ten different starts"
 GUESSES = {
     "Less than each of them: networks are not linear": "So it is if they started from "
     "ten different networks. From a common one they stay close enough.",
-    "As much as a typical one: nobody saw more letters": "No single one did. But what "
+    "As much as a typical one: nobody saw more images": "No single one did. But what "
     "ten have learnt goes into the average.",
     "More than the best of them": "What they agree on stays, and where they err each "
     "in a way of its own it partly cancels.",
@@ -83,7 +83,7 @@ def picture(found: Sequence[Walked]) -> Panel:
         "their average": means(-1),
     }
     colours = dict(zip(values, ("rose", "orange", "blue"), strict=True))
-    label, along = "letters read (%)", "trained from"
+    label, along = "accuracy (%)", "trained from"
     return bars(values, [ONE, TEN], label=label, along=along, colours=colours)
 
 

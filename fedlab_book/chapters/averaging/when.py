@@ -9,7 +9,7 @@ from fedlab_book.chapters.averaging.pace import UNEVEN, read
 from fedlab_book.findings import Row
 from fedlab_book.panels import Panel, bars
 
-FIRST, LAST = "often first", "often last"
+FIRST, LAST, ONLY = "often first", "often last", "only its end"
 OFTEN, EVEN, FEW = 5, 20, 100  # steps between two meetings
 GUESSES = {
     "Often first: a common beginning keeps them together": "It helps, but the long "
@@ -21,12 +21,13 @@ GUESSES = {
 
 
 def ends(found: Comparison, plans: Comparison) -> dict[str, np.ndarray]:
-    """Letters read by each plan, seed by seed."""
+    """Accuracy of each plan, and of the last one's end alone, in percent by seed."""
     return {
         "4 meetings": read(found, FEW, UNEVEN),
         FIRST: 100 * plans.curves(FIRST)[:, -1],
         "evenly": read(found, EVEN, UNEVEN),
         LAST: 100 * plans.curves(LAST)[:, -1],
+        ONLY: 100 * plans.curves(ONLY)[:, -1],
     }
 
 
@@ -38,16 +39,16 @@ def right(found: Comparison, plans: Comparison) -> str:
 
 
 def picture(found: Comparison, plans: Comparison) -> Panel:
-    """Bars of what each plan reads."""
+    """Bars of what each plan reads, and the end of the last one from scratch."""
     values = ends(found, plans)
-    shown = {"letters read": [float(v.mean()) for v in values.values()]}
-    label, along = "letters read (%)", "when they meet"
+    shown = {"accuracy": [float(v.mean()) for v in values.values()]}
+    label, along = "accuracy (%)", "when they meet"
     return bars(shown, [*values], label=label, along=along)
 
 
 def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
     """Arguments of `stated`: with as many meetings, late ones are worth more."""
-    few, first, evenly, last = ends(found, plans).values()
+    few, first, evenly, last, only = ends(found, plans).values()
     lost = read(found, OFTEN, UNEVEN) - few
     values = {
         "often first, over 4 meetings": first - few,
@@ -56,7 +57,8 @@ def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
         "often last, over evenly": last - evenly,
         "often last, over 4 meetings": last - few,
         "80 meetings, over 4": lost,
+        "often last, over only its end": last - only,
     }
     rows = {name: Row(name, v) for name, v in values.items()}
     most = side(last - few - lost / 2) == 1  # of what the long walks cost
-    return {"facts": rows, "sides": [1, 1, 1, None, 1, 1], "holds": most}
+    return {"facts": rows, "sides": [1, 1, 1, None, 1, 1, 1], "holds": most}

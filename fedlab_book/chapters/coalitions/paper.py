@@ -50,7 +50,7 @@ def said(runs: Runs) -> str:
     level = np.mean([*runs["FedAvg"].values()])
     return (
         f"With {GOOD} FedCollab is above training alone {won}, by {pm(gains)} points. "
-        f"With {EDGE} {count} seeds fall to {where} %, where one federation of all is "
+        f"With {EDGE}, {count} seeds fall to {where} %, where one federation of all is "
         f"({level:.0f} %)."
     )
 
@@ -61,12 +61,13 @@ def rivals(runs: Runs) -> str:
     require(
         0 <= min(behind) and max(behind) < 0.5, "other groupings are further behind"
     )
-    nova = side(over(runs, "FedNova", "FedAvg")), side(over(runs, "FedNova", "Local"))
+    alone = over(runs, "FedNova", "Local")
+    nova, many = (side(over(runs, "FedNova", "FedAvg")), side(alone)), len(alone)
     require(nova == (1, 0), "FedNova is not what is said of it")
     return (
         f"Other groupings ({', '.join(OTHERS)}) end less than half a point below it, "
         "on average. And the control: FedNova, in one model for all, is far above "
-        "FedAvg; whether it is below training alone, three seeds cannot tell."
+        f"FedAvg; whether it is below training alone, {many} seeds cannot tell."
     )
 
 

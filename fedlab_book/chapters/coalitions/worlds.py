@@ -155,7 +155,7 @@ def _stated(
 ) -> HTML:
     facts, sides = dict[str, Row](), list[int | None]()
     for arm, over, claimed, who in rows:
-        name = f"{'large' if who == LARGE else 'small'}: {arm} – {over}"
+        name = f"{'large' if who == LARGE else 'small'}: {arm} over {over}"
         facts[name] = Row(name, more(found, arm, over, who))
         sides.append(claimed)
     return stated(sentence, facts, sides, **how)

@@ -15,12 +15,12 @@ HEALS = {  # guesses of what becomes of the disagreement, and what is told to ea
     "round begins from one common model, and that is worth more and more.",
     "It stays: in every round they train apart for as long": "For as long, but not as "
     "far: there is less left to change.",
-    "It falls, with nobody pulling": "The average heals most of it by itself.",
+    "It falls, with nobody pulling": "Every round all leave from one model, again.",
 }
 PULLS = {  # guesses of who ends highest where two of ten take part
     "Pulled to each other: only they are told of the others": "It gains less than the "
     "pull to zero does.",
-    "Pulled to zero: nobody is told anything": "So the gain is not agreement.",
+    "Pulled to zero: nobody is told anything": "So one can gain without agreement.",
     "Neither differs from FedAvg": "The pull to zero does, clearly.",
 }
 

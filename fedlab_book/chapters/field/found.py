@@ -33,6 +33,7 @@ ONE = ("FedDisco", "FedLAW", "rFedAvg+", "FedImpro")  # papers that make one mod
 ROWS = (*CONTROLS, *ONE, "FedCollab")
 OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
 DEAD = "dead"
+LATER = (BASE, EQUAL, "FedDyn", "FedDisco", "FedImpro")  # on two big ones, played on
 MOST = 12.0  # points; beyond, the colour stays the same
 CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
 LOUD = {  # guesses of who reads most where two are too loud, and what is told to each
@@ -43,11 +44,9 @@ LOUD = {  # guesses of who reads most where two are too loud, and what is told t
     "but a control.",
 }
 NEW = {  # guesses of what the best of sixty does on new seeds
-    "As far ahead": "It was chosen among sixty for having been lucky, too. Luck does "
-    "not come back.",
-    "Ahead, but by less": "It is good. And the highest of sixty has mostly had luck, "
-    "too, which new seeds do not keep.",
-    "Not ahead at all": "So it would be if all sixty were equally good.",
+    "Clearly ahead": "It is good. How much of its lead was luck is another question.",
+    "Not to be told from FedAvg": "So it would be if all sixty were equally good.",
+    "Clearly behind": "Luck does not turn against one. It only does not come back.",
 }
 
 
@@ -76,11 +75,12 @@ def scores(found: Comparison, arm: str, deal: str, judge: str) -> np.ndarray:
     return found.scores(arm, deal)
 
 
-def crossed(rates: np.ndarray) -> np.ndarray:
-    """Each seed by the rate that the other half of the seeds chose: (rates, seeds)."""
+def crossed(rates: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Each seed by the row that the other half of the seeds chose; and those rows."""
     half = rates.shape[1] // 2
-    best = [rates[:, part].mean(1).argmax() for part in (np.s_[half:], np.s_[:half])]
-    return np.concatenate([rates[best[0], :half], rates[best[1], half:]])
+    parts = (np.s_[half:], np.s_[:half])
+    best = [int(rates[:, part].mean(1).argmax()) for part in parts]
+    return np.concatenate([rates[best[0], :half], rates[best[1], half:]]), best
 
 
 def spots(found: Comparison, arms: Sequence[str], judge: str) -> Spots:
@@ -89,7 +89,7 @@ def spots(found: Comparison, arms: Sequence[str], judge: str) -> Spots:
     for deal in DEALS:
         rates = np.stack([scores(found, a, deal, judge) for a in RATES])
         base = rates[0]
-        made[TUNED, deal] = Spot(crossed(rates) - base)
+        made[TUNED, deal] = Spot(crossed(rates)[0] - base)
         for arm in arms:
             if arm in RATES or (judge == ALL and arm in OWNED):
                 continue
@@ -161,21 +161,34 @@ def more(
     return scores(runs, arm, deal, judge) - scores(runs, over, deal, judge)
 
 
-def all_letters(runs: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: who gains on all letters, and beside whom."""
+def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
+    """Arguments of `stated`: who gains on all letters, beside whom, and for how long.
+
+    In `later` two big ones played on.
+    """
     rows = [
         (EQUAL, BASE, BIG, 1),
         (EQUAL, BASE, WORLDS, 1),
         ("FedDyn", BASE, BIG, 1),
         ("FedDyn", BASE, WORLDS, 1),
-        ("FedDyn", BASE, ALIKE, -1),
+        ("FedDyn", BASE, ALIKE, None),
         ("FedDisco", EQUAL, BIG, None),
         ("rFedAvg+", EQUAL, BIG, None),
         ("FedImpro", BASE, UNEVEN, None),
         ("FedLAW", BASE, WORLDS, -1),
         ("Server-FT", BASE, WORLDS, 1),
     ]
-    return _stated(runs, rows, ALL)
+    told, lost = _stated(runs, rows, ALL), dict[str, Row]()
+    for arm in LATER[1:]:
+        name = f"{BIG}, played on: {arm}"
+        lost[name] = Row(name, more(later, arm, BASE, BIG))
+    early, name = (
+        more(runs, "FedDyn", BASE, BIG),
+        f"{BIG}: FedDyn, played on minus before",
+    )
+    lost[name] = Row(name, more(later, "FedDyn", BASE, BIG) - early)
+    sides = [*[None] * len(LATER[1:]), -1]
+    return told | {"facts": told["facts"] | lost, "sides": told["sides"] + sides}
 
 
 def own_letters(runs: Comparison) -> dict[str, Any]:
@@ -210,11 +223,9 @@ def _stated(
 
 def fell(told: Sequence[float]) -> str:
     """Answer to what becomes of the best on new seeds: its gain there and before."""
-    as_much, less, nothing = NEW
-    seen, mean, half = told
-    if mean - half <= 0:
-        return nothing
-    return less if mean < seen else as_much
+    ahead, level, behind = NEW
+    _, mean, half = told
+    return level if abs(mean) <= half else ahead if mean > 0 else behind
 
 
 def curse(
@@ -231,8 +242,8 @@ def curse(
         for some in (old, new)
     ]
     rows = [Row(n, v) for n, v in zip(names, gains, strict=True)]
-    holds = side(gains[1]) == 1 and gains[1].mean() < gains[0].mean()
-    return {"rows": rows, "holds": holds, "note": "Over FedAvg, points."}
+    note = f"Over FedAvg, points. The best is: {best}."
+    return {"rows": rows, "holds": side(gains[1]) == 1, "note": note}
 
 
 def fall(

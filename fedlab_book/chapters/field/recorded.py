@@ -45,10 +45,10 @@ PLACE = next(iter(field.COMPOSED))  # where sixty are compared
 PLAIN = "SGD, size, average, everyone, nothing"
 PARTS, WHERE = ("FedDisco", "FedImpro"), "FedDisco"  # put together, on whose field
 ADDS = {  # guesses of what two gains give together, and what is told to each
-    "About the sum: they repair different things": "They change different choices. But "
-    "what one has repaired is no longer there for the other to repair.",
-    "About as much as the better one": "What one has repaired is no longer there for "
-    "the other to repair.",
+    "About the sum: they repair different things": "They change different choices, "
+    "and the sum is not reached.",
+    "About as much as the better one": "Either the two repair the same, or there is "
+    "no more to gain here. We did not take that apart.",
     "Less than the better one: one spoils what the other needs": "Neither is in the "
     "other's way. Nor does it find much to do.",
 }
@@ -102,14 +102,16 @@ def beaten() -> str:
     for host in ONE:
         home = HOME[host]
         rivals = (*FREE, "Server-FT") if host in LABELLED else FREE
-        apart = {c: at[c, home].gains - at[host, home].gains for c in rivals}
-        best = max(apart, key=lambda c: apart[c].mean())
-        require(side(apart[best]) == 1, f"{host} is not beaten at home")
-        told.append(f"{host} by {best} ({pm(apart[best])})")
+        values, best = found.crossed(np.stack([at[c, home].gains for c in rivals]))
+        apart = values - at[host, home].gains
+        require(side(apart) == 1, f"{host} is not beaten at home")
+        names = " or ".join(dict.fromkeys(rivals[i] for i in best))
+        told.append(f"{host} by {names} ({pm(apart)})")
     return (
         "**Being at home is no protection.** Asked for all letters, each of the four "
         "papers that make one model is clearly behind a control on its own field: "
-        f"{'; '.join(told)}."
+        f"{'; '.join(told)}. (Half of the seeds chose the control, the other half is "
+        "told.)"
     )
 
 
@@ -131,8 +133,8 @@ def never_behind(deals: Spots) -> str:
     both = [arm for arm in found.unbeaten(spots(ALL)) if arm in there]
     return (
         "**Is there one that is never behind?** Asked for all letters, nowhere clearly "
-        f"behind FedAvg on our four deals: {', '.join(there) or 'none'}. On the six "
-        f"fields neither: {', '.join(both) or 'none'}."
+        f"behind FedAvg on our four deals: {', '.join(there) or 'none'}. Of these, "
+        f"on the six fields, too: {', '.join(both) or 'none'}."
     )
 
 
@@ -160,9 +162,11 @@ def added() -> str:
     """The gains in a sentence, and what is missing to their sum."""
     *parts, whole = together()
     each = ", ".join(f"{a} {pm(v)}" for a, v in zip(PARTS, parts, strict=True))
+    total = np.sum(parts, axis=0)
     return (
-        f"Alone {each} points; together {pm(whole)}. To their sum "
-        f"{pm(sum(parts) - whole, sign='')} are missing."
+        f"Alone {each} points; together {pm(whole)}. The sum would be "
+        f"{total.mean():+.1f}: {pm(total - whole, sign='')} are missing. "
+        f"({len(whole)} seeds, one field.)"
     )
 
 

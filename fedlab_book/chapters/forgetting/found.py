@@ -1,5 +1,6 @@
 """Findings of chapter 7: what is forgotten in a round, what keeps it, and how long."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from fedlab_ledger.model.verdict import OPPOSITE, SAME
 from fedlab_ledger.report.book import opened
 
 Facts = dict[str, Any]  # what `finding` takes but for its sentence
+COLOURS = {"FedAvg": "FedAvg", TURN: "orange", OWN: "rose", REFIT: "green"}
+COLOURS[MASKED] = "magenta"
 FEW, MANY = 0.05, 0.5  # of a letter's images: next to nobody holds it; it is there
 LOSES = {  # guesses of which letters a round costs, and what is told to each
     "Those that are read worst: they are the hard ones": "A hard letter is read badly "
     "in every round. What falls in one round was read well in the one before.",
-    "Those that nobody drawn holds, however well they were read": "Whoever trains "
+    "Those that nobody drawn holds": "Whoever trains "
     "without a letter learns in every step never to say it.",
     "All of them a little: the whole network wavers": "Letters that a drawn clinic "
     "holds hardly move.",
@@ -28,8 +31,8 @@ LOSES = {  # guesses of which letters a round costs, and what is told to each
 KEEPS = {  # guesses of what the masked head does, and what is told to each
     "Lost letters stay, and more is read in all": "They stay. But an output that "
     "nobody corrects is not only kept: it is never told when to be silent.",
-    "Lost letters stay, and less is read in all": "What unlearns K also teaches when "
-    "*not* to say K. Masked, nobody teaches it.",
+    "Lost letters stay, and less is read in all": "What unlearns K also teaches "
+    "when it is not K. Masked, nobody teaches it.",
     "Lost letters do not stay: the average forgets them": "The average keeps them: "
     "nobody has pushed them down.",
 }
@@ -141,9 +144,11 @@ def whose(found: Comparison) -> Facts:
 
 
 def rivals(found: Comparison) -> Facts:
-    """Whether masking keeps letters and loses, and a refit head gains the most."""
+    """Whether FedImpro keeps lost letters, masking costs, a refit head gains most."""
+    lost = read(found, TURN, "gone") - read(found, "FedAvg", "gone")
     rows = [
-        Row(f"{MASKED}: what a letter keeps when its clinic goes", _kept(found)),
+        Row(f"{TURN}: a letter that nobody drawn holds", lost),
+        Row(f"{MASKED}: how a letter changes when its clinic goes", _kept(found)),
         Row(f"{MASKED}: all letters, early", early(found, MASKED)),
         Row(f"{REFIT}: all letters, early", early(found, REFIT)),
         Row(f"{REFIT} minus {TURN}, early", early(found, REFIT, TURN)),
@@ -153,27 +158,27 @@ def rivals(found: Comparison) -> Facts:
     signs = [side(row.values) for row in rows]
     return {
         "rows": rows,
-        "holds": signs[:5] == [1, -1, 1, 1, 1] and signs[5] > -1,
+        "holds": signs[:6] == [1, 1, -1, 1, 1, 1] and signs[6] > -1,
         "note": _when(found),
     }
 
 
-def gains(found: Comparison) -> Panel:
+def gains(found: Comparison, arms: Sequence[str]) -> Panel:
     """Points over FedAvg, round by round."""
-    arms = {TURN: "orange", OWN: "rose", REFIT: "green"}
     curves = {arm: ahead(found, arm) for arm in arms}
-    return course(curves, label="points over FedAvg", zero=True, colours=arms)
+    looks = {arm: COLOURS[arm] for arm in arms}
+    return course(curves, label="points over FedAvg", zero=True, colours=looks)
 
 
 def by_letter(found: Comparison) -> Panel:
     """How much is read of letters that are there, and of those that are gone."""
-    arms = {"FedAvg": "FedAvg", TURN: "orange", MASKED: "rose", REFIT: "green"}
+    looks = {arm: colour for arm, colour in COLOURS.items() if arm != OWN}
     values = {
         arm: [read(found, arm, when).mean() for when in ("there", "gone")]
-        for arm in arms
+        for arm in looks
     }
     labels, label = ["drawn", "not drawn"], "read of a letter (%)"
-    return bars(values, labels, label=label, along="its clinic is", colours=arms)
+    return bars(values, labels, label=label, along="its clinic is", colours=looks)
 
 
 def claims() -> list[Judged]:
@@ -221,8 +226,11 @@ def _kept(found: Comparison) -> np.ndarray:
 
 
 def _when(found: Comparison) -> str:
-    rounds = found.curves("FedAvg").shape[1]
+    plain = 100 * found.curves("FedAvg")
+    rounds = plain.shape[1]
+    early = plain[:, rounds // 6 : rounds // 3].mean()
     return (
         f"Over FedAvg, unless it says minus. Early: rounds {rounds // 6 + 1} to "
-        f"{rounds // 3}; the end: the last {found.last} of {rounds}."
+        f"{rounds // 3}, FedAvg itself {early:.0f} %; the end: the last {found.last} "
+        f"of {rounds}, FedAvg {plain[:, -found.last :].mean():.0f} %."
     )

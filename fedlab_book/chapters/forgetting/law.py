@@ -115,8 +115,9 @@ def told(every: Sequence[Gradients]) -> str:
         raise ValueError(f"the law is off by {exact:.1g}")
     aim = {n: pm([aimed(g, n) for g in every], 2, "") for n in (IN_TURN, OWN_LABELS)}
     return (
-        "With as many drawn as own features, letters in turn leave 0.25 of the "
-        f"variance between clinics, in every seed; own labels leave {pm(own, 2, '')}. "
-        "Measured against the squared mean gradient, on which the clinics agree, it is "
-        f"{aim[IN_TURN]} and {aim[OWN_LABELS]}."
+        "With as many drawn as own features, of the variance between clinics, measured "
+        "against the squared mean gradient, on which they agree, letters in turn leave "
+        f"{aim[IN_TURN]}, and own labels {aim[OWN_LABELS]}. (The variance itself: 0.25 "
+        f"in every seed, and {pm(own, 2, '')}. It says less: to halve everybody's loss "
+        "would leave 0.25, too, and nobody would agree more.)"
     )

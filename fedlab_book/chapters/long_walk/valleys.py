@@ -1,9 +1,9 @@
 """Two valleys, two walkers, and the average: where the server comes to rest.
 
-    frames(valley, Axis("τ", TAUS), Axis("η", ETAS), Axis("weight of B", WEIGHTS))
+    frames(valley, Axis("τ", TAUS), Axis("η", ETAS), Axis("weight", WEIGHTS))
 
-A and B hold equally many letters. A's valley is steep, B's flat; the common valley is
-their mean.
+Both hold equally many letters. The first valley is steep, the second flat; the common
+valley is their mean.
 """
 
 import numpy as np
@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 
 from fedlab_book.figures import INK, PALETTE, canvas
 
-BENDS, LOWEST = np.array([1.0, 0.2]), np.array([0.0, 1.0])
+BENDS, LOWEST = np.array([1.0, 0.2]), np.array([0.0, 1.0])  # steep, flat
+TIMES = float(BENDS[0] / BENDS[1])  # as steep
 TAUS, ETAS = [1, 2, 5, 20, 100], [0.05, 0.2]
 WEIGHTS = [0.1, 0.2, 0.3, 0.4, 0.5]
 FLOOR = float((BENDS * LOWEST).sum() / BENDS.sum())
-_LINE = np.linspace(0, 1, 201)  # weights of B
+_LINE = np.linspace(0, 1, 201)  # weights of the flat one
 _COLOURS = (PALETTE["blue"], PALETTE["orange"])
 GUESSES = {
     "Nearer to one half": "Twenty small steps are a shorter walk than twenty large "
@@ -32,14 +33,14 @@ def parts(tau: int, eta: float) -> np.ndarray:
 
 
 def rest(weight: np.ndarray | float, tau: int, eta: float) -> np.ndarray:
-    """Place at which the average stays, by B's weight: the two ways cancel there."""
+    """Place at which the average stays, by the flat one's weight: the ways cancel."""
     a, b = parts(tau, eta)
     at = np.asarray(weight) * b
-    return at / (at + (1 - np.asarray(weight)) * a)  # A is lowest at 0, B at 1
+    return at / (at + (1 - np.asarray(weight)) * a)  # lowest at 0 and at 1
 
 
 def best(tau: int, eta: float) -> float:
-    """B's weight with which the average comes to rest on the floor."""
+    """The flat one's weight with which the average comes to rest on the floor."""
     pull = BENDS / parts(tau, eta)
     return float(pull[1] / pull.sum())
 
@@ -52,7 +53,7 @@ def right() -> str:
 
 
 def valley(tau: int, eta: float, weight: float) -> tuple[Figure, str]:
-    """The valleys with a round at rest, and how far off it rests by B's weight."""
+    """The valleys with a round at rest, and how far off it rests by a weight."""
     fig, (left, right) = canvas(520, 290, ncols=2, width_ratios=(1.5, 1))
     at, star = float(rest(weight, tau, eta)), best(tau, eta)
     _walks(left, at, tau, eta)
@@ -62,12 +63,12 @@ def valley(tau: int, eta: float, weight: float) -> tuple[Figure, str]:
     right.plot(star, 0, "*", clip_on=False, zorder=5, **mark)
     right.axvline(0.5, color=INK, linestyle=":", linewidth=1)
     right.set(xlim=(0, 0.7), ylim=(-0.01, 0.5), xticks=(0, 0.5), yticks=(0, 0.4))
-    right.set(xlabel="weight of B", ylabel="rests off the floor by")
+    right.set(xlabel="weight of the flat one", ylabel="rests off the floor by")
     right.set_title(f"best weight: {star:.2f}")
     return fig, (
-        f"Two valleys, A's steep, B's flat, and their mean, lowest at {FLOOR:.2f}. "
-        f"With {tau} steps of {eta:g} and weight {weight:g} for B the average rests at "
-        f"{at:.2f}. The weight that leads to the floor is {star:.2f}."
+        f"Two valleys, one steep, one flat, and their mean, lowest at {FLOOR:.2f}. "
+        f"With {tau} steps of {eta:g} and weight {weight:g} for the flat one the "
+        f"average rests at {at:.2f}. The weight that leads to the floor is {star:.2f}."
     )
 
 
@@ -84,9 +85,9 @@ def _walks(ax: Axes, at: float, tau: int, eta: float) -> None:
         ax.plot(way, walked, color=_COLOURS[k], linewidth=6, alpha=0.5)
         ax.plot(way[-1], walked[-1], "o", color=_COLOURS[k], markersize=9)
     for name, colour, place in zip(
-        "AB", _COLOURS, ((0.58, 0.22), (1.12, 0.02)), strict=True
+        ("steep", "flat"), _COLOURS, ((0.6, 0.22), (1.19, 0.02)), strict=True
     ):
-        ax.text(*place, name, color=colour, fontweight="bold")
+        ax.text(*place, name, color=colour, fontweight="bold", ha="right")
     ax.axvline(FLOOR, color=PALETTE["green"], linestyle="--", linewidth=1.5)
     ax.plot(at, np.interp(at, x, common), "o", color=INK, markersize=11)
     ax.set(xlim=(-0.2, 1.2), ylim=(-0.015, 0.28), xticks=(0, 0.5, 1), yticks=())

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from fedlab_book.arms import NUMBER
 from fedlab_core import tree
 from fedlab_core.metrics import evaluate, logits
 from fedlab_core.rounds.records import Round
@@ -14,16 +15,18 @@ _GRID = torch.exp(torch.linspace(float(np.log(0.3)), float(np.log(4.5)), 136))
 
 
 def sureness(now: Round) -> dict[str, float]:
-    """Of a round's model: how `sure` it is, and what it has `known`.
+    """Of a round's model: how `sure` it is, what it has `known`, and its `length`.
 
     Sure is the mean of the largest probability on new samples; known the part of the
-    clients' own samples that it is right about.
+    clients' own samples that it is right about. Of `arms.amplified` networks also
+    `beta`, by which their outputs are multiplied.
     """
     world, state = now.world, tree.take(now.after, 0)
     with torch.no_grad():
         out = logits(world.model, state, world.x_test).softmax(1)
     own = right(world, state, world.x, world.y)
-    return {"sure": float(out.amax(1).mean()), "known": own}
+    beta = {"beta": float(state[NUMBER])} if NUMBER in state else {}
+    return {"sure": float(out.amax(1).mean()), "known": own, **length(now), **beta}
 
 
 def length(now: Round) -> dict[str, float]:

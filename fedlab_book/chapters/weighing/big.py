@@ -1,4 +1,4 @@
-"""Ten clinics, two of them big: three ways to count them, and all letters in one place.
+"""Ten clinics, two of them big: three ways to count them, and all images pooled.
 
     places = {TWO: dealt(bench, counts), EVERY: dealt(bench, others)}
     found = bench.compare(places, ways, {TWO: 40, EVERY: 20})
@@ -19,17 +19,21 @@ from fedlab_book.bench import Bench, Comparison, Place, side
 from fedlab_book.findings import Row
 from fedlab_book.panels import Panel, course
 from fedlab_core.partition.designs import designed
+from fedlab_core.rounds.records import Round
 
-SIZE, EQUAL, DISCO, POOLED = "by size", "equal", "FedDisco", "all in one place"
+SIZE, EQUAL, DISCO = "by size", "equal", "FedDisco"
+POOLED = "pooled, with everybody's steps"
 TWO, EVERY = "two letters", "all ten"
 EARLY, END, LATE = (2, 4), (16, 20), (36, 40)  # rounds, first and last
+KNOWN = 4  # the first letters, which the big ones know between them
 GUESSES = {
     "By size": "The two big ones have most of the say, and know four letters of ten.",
     "Equal, clearly above FedDisco": "FedDisco weighs the mix, too. But its weights "
     "are nearly equal here, as you will see.",
     "FedDisco, clearly above equal": "It hears whoever has an even mix. But here these "
     "are the small ones, and to count equally is to hear them, too.",
-    "Equal and FedDisco, alike": "Both quieten the two big ones. No more was needed.",
+    "Equal and FedDisco, alike": "Both quieten the two big ones, and between them we "
+    "see no difference of a point.",
 }
 _LOOKS = {SIZE: "FedAvg", EQUAL: "Equal", DISCO: "FedDisco", POOLED: "Centralised"}
 
@@ -42,6 +46,21 @@ def dealt(bench: Bench, counts: np.ndarray) -> Place:
         return fl.Scenario(data, designed(data.y_train, counts, seed=seed))
 
     return bench.place(made)
+
+
+def by_letter(now: Round) -> dict[str, list[float]]:
+    """Accuracy on each letter."""
+    return {"letters": now.scores.per_class[0].tolist()} if now.scores else {}
+
+
+def on_letters(found: Comparison, which: slice) -> np.ndarray:
+    """Points that equal weights are ahead of size at the end, on some letters."""
+    first, last = END
+    equal, size = (
+        found.curves(arm, TWO, "letters")[:, first - 1 : last, which].mean(axis=(1, 2))
+        for arm in (EQUAL, SIZE)
+    )
+    return 100 * (equal - size)
 
 
 def read(
@@ -72,18 +91,22 @@ def called(rounds: tuple[int, int]) -> str:
 def two_letters(found: Comparison, pooled: Comparison) -> dict[str, Any]:
     """Arguments of `stated`: where the big ones know two letters each."""
     one = read(pooled, POOLED, TWO, END)
+    early, end, late = (ahead(found, EQUAL, TWO, t) for t in (EARLY, END, LATE))
     facts = {
-        f"equal, {called(t)}": ahead(found, EQUAL, TWO, t) for t in (EARLY, END, LATE)
+        f"equal, {called(EARLY)}": early,
+        f"equal, {called(END)}": end,
+        "the same, on the four letters of the big": on_letters(found, slice(KNOWN)),
+        "the same, on the other six": on_letters(found, slice(KNOWN, None)),
+        f"equal, {called(LATE)}": late,
     }
     facts[f"FedDisco, {called(END)}"] = ahead(found, DISCO, TWO, END)
-    facts[f"all in one place, {called(END)}"] = one - read(found, SIZE, TWO, END)
-    facts["all in one place, over equal"] = one - read(found, EQUAL, TWO, END)
+    facts[f"pooled, {called(END)}"] = one - read(found, SIZE, TWO, END)
+    facts["pooled, over equal"] = one - read(found, EQUAL, TWO, END)
     rows = {name: row(name, values) for name, values in facts.items()}
     apart = ahead(found, DISCO, TWO, END, EQUAL)
     rows["apart"] = row("FedDisco, over equal", apart, within=1)
-    closing = facts[f"equal, {called(END)}"] - facts[f"equal, {called(LATE)}"]
-    holds = rows["apart"].near and side(closing) == 1
-    return {"facts": rows, "sides": [-1, 1, 1, 1, 1, 0, None], "holds": holds}
+    holds = rows["apart"].near and side(end - late) == 1
+    return {"facts": rows, "sides": [-1, 1, -1, 1, 1, 1, 1, 0, None], "holds": holds}
 
 
 def right(found: Comparison) -> str:
@@ -107,5 +130,5 @@ def by_round(found: Comparison, pooled: Comparison) -> tuple[Panel, Panel]:
     gain = 100 * (found.curves(EQUAL, TWO) - found.curves(SIZE, TWO))
     title = "equal minus size"
     less = course({title: gain}, label="points", title=title, zero=True)
-    read = course(curves, label="letters read (%)", title="accuracy", colours=_LOOKS)
+    read = course(curves, label="accuracy (%)", title="accuracy", colours=_LOOKS)
     return read, replace(less, names=None)

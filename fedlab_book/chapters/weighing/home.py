@@ -1,9 +1,9 @@
-"""Places to turn from size: one clinic knows more, all know all, the paper's scale.
+"""Places to turn from size: one clinic knows more, or all know all.
 
     home = bench.place("niid2", biased=5, unbiased=1)
     loud = bench.compare(home, arms(clinic), 20)
     louder(loud)
-    stated("...", **elsewhere(found, loud, measured()))
+    stated("...", **elsewhere(found, loud))
 
 At home six clinics have one size: five know two letters each, the sixth all ten. Its
 weight is laid down, or FedDisco's.
@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 
 import fedlab_core as fl
-from fedlab_book.bench import Comparison
+from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.weighing import big
 from fedlab_book.chapters.weighing.big import END, called, row
-from fedlab_book.chapters.weighing.scale import Scale
 from fedlab_book.panels import Panel, sweep
 from fedlab_browser.playground.weights import LastShare
 
 EARLY = (2, 5)
 EQUAL, DISCO, HALF, ALONE = "1/6", "FedDisco’s", "1/2", "1"
 GUESSES = {
-    "As loud as each of the others: 1/6": "It knows more. But the others are heard for "
-    "twenty rounds, and each of them has most of its two letters.",
+    "As loud as each of the others: 1/6": "Not less than FedDisco's. But we "
+    "see no difference of a point between the two.",
     "A little louder, as FedDisco has it": "Sooner, yes. In the end it is not ahead.",
-    "As loud as the others together: 1/2": "The first rounds like it. Later one misses "
-    "the letters that the others have most of.",
-    "It alone: 1": "It has a sixth of all letters, and learns from nobody.",
+    "These two, alike": "FedDisco's is sooner. But each of the others has most of its "
+    "two letters, and is heard for twenty rounds.",
+    "As loud as the others together: 1/2": "The first rounds like it. In the end it "
+    "is not ahead.",
+    "It alone: 1": "It has a sixth of all images, and learns from nobody.",
 }
 
 
@@ -49,9 +50,15 @@ def gain(loud: Comparison, arm: str, rounds: tuple[int, int]) -> np.ndarray:
 
 
 def right(loud: Comparison) -> str:
-    """Answer to which weight of the sixth reads most at the end."""
-    ends = [gain(loud, arm, END).mean() for arm in (EQUAL, DISCO, HALF, ALONE)]
-    return [*GUESSES][int(np.argmax(ends))]
+    """Answer to which weight of the sixth reads most at the end, as intervals say."""
+    equal, disco, both, half, alone = GUESSES
+    ends = {arm: gain(loud, arm, END) for arm in (HALF, ALONE, DISCO)}
+    best = max(ends, key=lambda arm: ends[arm].mean())
+    if best != DISCO and side(ends[best]) == 1:
+        return half if best == HALF else alone
+    if row("", ends[DISCO], within=1).near:
+        return both
+    return {1: disco, -1: equal, 0: both}[side(ends[DISCO])]
 
 
 def louder(loud: Comparison) -> Panel:
@@ -66,18 +73,23 @@ def louder(loud: Comparison) -> Panel:
     return sweep(lines, arms, label="points over equal", along=along, colours=colours)
 
 
-def elsewhere(found: Comparison, loud: Comparison, full: Scale) -> dict[str, Any]:
-    """Arguments of `stated`: one clinic knows more, all know all, the paper's scale."""
-    knows = {t: gain(loud, DISCO, t) for t in (EARLY, END)}
-    rows = [row(f"one knows more, {called(t)}", v) for t, v in knows.items()]
-    rows[1] = row(rows[1].name, knows[END], within=1)
-    sides: list[int | None] = [1, None]
+def elsewhere(found: Comparison, loud: Comparison) -> dict[str, Any]:
+    """Arguments of `stated`: one clinic knows more, all know all; over size."""
+    knows = {
+        (DISCO, EARLY): None,
+        (DISCO, END): 1,
+        (HALF, END): None,
+        (ALONE, END): None,
+    }
+    rows = [
+        row(f"one knows more: {arm}, {called(t)}", gain(loud, arm, t), within=within)
+        for (arm, t), within in knows.items()
+    ]
+    sides: list[int | None] = [1, None, None, -1]
     for t, expected in ((big.EARLY, -1), (END, 0)):
         for arm in (big.DISCO, big.EQUAL):
-            name = f"all know all, {called(t)}" + ": equal" * (arm == big.EQUAL)
+            name = f"all know all: {arm}, {called(t)}"
             rows.append(row(name, big.ahead(found, arm, big.EVERY, t)))
             sides.append(expected)
-    name = "at the paper’s scale, the last ten rounds"
-    rows.append(row(name, full.end, paper=full.paper, ran=full.ran))
     facts = {r.name: r for r in rows}
-    return {"facts": facts, "sides": [*sides, 1], "holds": rows[1].near}
+    return {"facts": facts, "sides": sides, "holds": rows[1].near}

@@ -1,11 +1,13 @@
 """FedDisco's weight: how far a mix of letters is from an even one, and what it does."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 import fedlab_core as fl
 from fedlab_book.figures import INK, PALETTE
@@ -39,13 +41,20 @@ def weights(counts: np.ndarray) -> Panel:
     members = fl.Members.holding(torch.from_numpy(counts))
     by_size = (members.sizes / members.sizes.sum()).numpy()
     disco = fl.Disco(A, B)(members).numpy()
-    return bars(
+    panel = bars(
         {"by size": by_size, "FedDisco": disco},
         [str(k + 1) for k in range(len(counts))],
         label="weight",
         along="clinic",
         colours={"by size": "FedAvg"},
     )
+    looks = panel.names or {}
+
+    def draw(ax: Axes) -> None:
+        panel.draw(ax)
+        ax.legend([Line2D([], [], **look) for look in looks.values()], [*looks])
+
+    return replace(panel, draw=draw, names=None)
 
 
 def silent(counts: np.ndarray) -> int:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedlab_book.bench import pm
+from fedlab_book.bench import pm, side
+from fedlab_core.errors import require
 from fedlab_ledger.model.describe import data
 from fedlab_ledger.report.book import Book, opened
 
@@ -25,14 +26,17 @@ class Scale:
 
     @property
     def said(self) -> str:
-        """The ledger's numbers beside the paper's, in a sentence."""
+        """The ledger's numbers beside the paper's, in a sentence: ahead, by less."""
+        ahead = side(self.end) == 1 and self.end.mean() < self.paper
+        require(ahead, f"FedDisco gains {pm(self.end)}, the paper's {self.paper:+.1f}")
         by_size, disco = self.rounds
         theirs, sooner = self.paper_rounds
         return (
-            f"There FedDisco gains {pm(self.end)} points in the last ten rounds and "
-            f"{pm(self.all)} over all hundred, where the paper has {self.paper:+.1f}; "
-            f"it first reads 55 % after {disco:.0f} rounds, by size after "
-            f"{by_size:.0f} (the paper: {sooner:.0f} and {theirs:.0f})."
+            f"On {self.ran}, {len(self.end)} seeds, FedDisco gains {pm(self.end)} "
+            f"points in the last ten rounds and {pm(self.all)} over all hundred, where "
+            f"the paper has {self.paper:+.1f}; it first reads 55 % after {disco:.0f} "
+            f"rounds, by size after {by_size:.0f} (the paper: {sooner:.0f} and "
+            f"{theirs:.0f})."
         )
 
 

@@ -34,6 +34,7 @@ const within = (values) => {
   const root = Math.sqrt(1 - 0.95 ** 2), quantile = 2 * Math.sqrt(Math.cos(Math.acos(root) / 3) / root - 1), middle = average(values);
   return quantile * Math.sqrt(values.reduce((sum, v) => sum + (v - middle) ** 2, 0) / (values.length - 1) / values.length);
 };
+const passed = (run, row) => row.round * (run.state.pace === "steps" ? run.state.steps : 1); // steps, or rounds
 const points = (by) => (Math.abs(by) < 0.0005 ? "the same" : `${Math.abs(100 * by).toFixed(1)} points ${by > 0 ? "more" : "less"}`);
 const valueOf = (row, measure) => (measure === "letters" ? row.accuracy : row[measure] ?? row.plane[measure]);
 
@@ -652,10 +653,11 @@ class Playground {
       this.seen.textContent = this.versus();
       return;
     }
-    const before = this.runs.findLast((r) => r.rows.length >= last.round), apart = before && last.accuracy - before.rows[last.round - 1].accuracy;
-    const beside = before ? `; the run before, at this round: ${points(-apart)}` : "";
+    const own = this.measure === "own" ? "own" : "accuracy", { pace } = this.run.state;
+    const before = this.runs.filter((r) => r.state.pace === pace).map((r) => r.rows.find((row) => passed(r, row) === passed(this.run, last))).findLast(Boolean);
+    const beside = before ? `; the run before, at this ${pace === "steps" ? "step" : "round"}: ${points(before[own] - last[own])}` : "";
     const done = this.reached?.run === this.run ? "The goal is reached. " : "";
-    this.seen.textContent = `${done}${percent(last.accuracy)} of all letters are read${beside}. ${this.met(last)}`;
+    this.seen.textContent = `${done}${percent(last[own])} of ${own === "own" ? "their own" : "all"} letters are read${beside}. ${this.met(last)}`;
   }
 
   // What to try, and whether it is done. A goal with `than` is about the difference to a
@@ -665,11 +667,11 @@ class Playground {
     if (!goal) return;
     this.goals.hidden = this.alone && !!(this.tale || this.second);
     const measure = goal.measure ?? "accuracy", sign = "above" in goal ? 1 : -1, line = sign * (goal.above ?? goal.below);
-    const runs = [...this.runs, ...this.pair], at = (run, row) => (run.state.pace === "steps" ? row.round * run.state.steps : row.round);
+    const runs = [...this.runs, ...this.pair];
     const found = runs.filter((run) => entries(goal.keep ?? {}).every(([n, v]) => run.state[n] === v)).flatMap((run) => {
       const twin = goal.than && runs.find((r) => r.address === this.said_({ ...run.state, ...goal.than }));
-      return run.rows.filter((row) => at(run, row) >= (goal.from ?? 0) && at(run, row) <= (goal.by ?? Infinity)).flatMap((row) => {
-        const other = goal.than ? twin?.rows.find((r) => at(twin, r) === at(run, row)) : null;
+      return run.rows.filter((row) => passed(run, row) >= (goal.from ?? 0) && passed(run, row) <= (goal.by ?? Infinity)).flatMap((row) => {
+        const other = goal.than ? twin?.rows.find((r) => passed(twin, r) === passed(run, row)) : null;
         return other === undefined ? [] : { run, round: row.round, value: valueOf(row, measure) - (other ? valueOf(other, measure) : 0) };
       });
     });
