@@ -28,12 +28,28 @@ class Picture:
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write it as SVG, PNG or PDF, by the ending of the file's name."""
-        kind = Path(path).suffix.lstrip(".").lower()
-        known = kind in ("svg", "png", "pdf")
-        require(known, f"a picture is saved as .svg, .png or .pdf, not {path}")
+        kind = can_draw(path)
         with replacing(path) as file:
             self.figure.savefig(file, format=kind, facecolor="white")
         return Path(path)
+
+
+def can_draw(path: str | os.PathLike) -> str:
+    """The kind of a picture's file; refused if it cannot be drawn or written here."""
+    kind = Path(path).suffix.lstrip(".").lower()
+    known = kind in ("svg", "png", "pdf")
+    require(known, f"a picture is saved as .svg, .png or .pdf, not {path}")
+    _figures()
+    return kind
+
+
+def _figures() -> Any:
+    try:
+        from fedlab_book.figures import canvas, look
+    except ModuleNotFoundError as error:
+        said = f"plot needs {error.name or error}: pip install matplotlib ipython"
+        raise InputError(said) from None
+    return canvas, look
 
 
 @checked
@@ -43,11 +59,7 @@ def plot(histories: Sequence[History], column: str = "accuracy") -> Picture:
     Histories of one method are its mean, and their range as a band. Bars are drawn
     where clients have tests of their own.
     """
-    try:
-        from fedlab_book.figures import canvas, look
-    except ModuleNotFoundError as error:
-        said = f"plot needs {error.name}: pip install '.[book]'"
-        raise InputError(said) from None
+    canvas, look = _figures()
     curves: dict[str, list[dict[int, float]]] = {}
     for h in histories:
         have = {n: None for row in h.rows for n in row}
@@ -79,7 +91,7 @@ def plot(histories: Sequence[History], column: str = "accuracy") -> Picture:
     return Picture(fig, alt + (bars if own else ""))
 
 
-OFFERS = {"plot": plot}
+OFFERS = {"plot": plot, "can_draw": can_draw}
 
 
 def _curve(ax: Any, name: str, runs: list[dict[int, float]], how: dict) -> str:

@@ -23,7 +23,8 @@ def adapted(make: Make, shape: Shape, *, head: str = "") -> Make:
     PyTorch's BatchNorm and Dropout become ours, lazy layers get their sizes from a
     sample of this shape, frozen parameters become buffers, and nothing is changed in
     place. `head` names the last layer, as "fc": the network is then cut in front of
-    it, as rFedAvg, FedImpro and MOON need. What cannot be adapted is refused.
+    it, as rFedAvg, FedImpro and MOON need. What cannot be adapted is refused. The way
+    back into the network as it was is `load_model`, of a file by `save_model`.
     """
 
     def made() -> nn.Module:

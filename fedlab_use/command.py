@@ -34,6 +34,7 @@ from fedlab_core.errors import require
 from fedlab_core.methods.combined import WEIGHS, named
 from fedlab_core.metrics import discrepancy, mean_interval
 from fedlab_core.partition.scenarios import KINDS, Scenario, own_tests, scenario
+from fedlab_core.rounds.extensions import brought
 from fedlab_core.rounds.groups import everyone, nobody
 from fedlab_core.rounds.history import History
 from fedlab_core.rounds.method import Method
@@ -244,6 +245,8 @@ def _train(args: argparse.Namespace) -> int:
     require(distinct, "--seeds: distinct numbers, not one of them twice")
     _check_world(args)
     files = {name: _target(args, name) for name in ("out", "save", "plot", "toml")}
+    if drawn := files["plot"]:
+        brought("can_draw")(drawn)
     if args.checkpoint is not None:
         writable(args.checkpoint, "--checkpoint", force=True)
     method, dataset = _method(args), _load(args)
@@ -252,8 +255,8 @@ def _train(args: argparse.Namespace) -> int:
         runs = [replace(r, observe=_watched(args, r, closing)) for r in runs]
         how = {"engine": args.engine, "precision": args.precision}
         histories = run_all(runs, checkpoint=args.checkpoint, **how)
-    wrote = _write(files, histories, args)
     _report(method, histories)
+    wrote = _write(files, histories, args, dataset)
     if note := on_everybodys(method, runs[0].world.tests):
         print(f"note: {note}", file=sys.stderr)
     for path in wrote:
@@ -296,7 +299,10 @@ def _watched(args: argparse.Namespace, run: Run, closing: ExitStack) -> Any:
 
 
 def _write(
-    files: dict[str, Path | None], histories: list[History], args: argparse.Namespace
+    files: dict[str, Path | None],
+    histories: list[History],
+    args: argparse.Namespace,
+    dataset: data.Dataset,
 ) -> list[Path]:
     """Write what was asked for; the files."""
     wrote = [path for name, path in files.items() if path and name != "save"]
@@ -304,7 +310,7 @@ def _write(
         with replacing(out) as file:
             curves(histories).to_csv(file, index=False)
     if save := files["save"]:
-        wrote += saved(histories, save)
+        wrote += saved(histories, save, dataset)
     if drawn := files["plot"]:
         histories[0].plot(*histories[1:]).save(drawn)
     if said := files["toml"]:

@@ -16,7 +16,7 @@ Networks are cut where their head begins: `fl.build(..., split=...)` moves that.
 Deviations from the papers:
 1. A client that has not taken part yet has the first model's part.
 2. FedRep's first steps and its others go on through one list of mini-batches.
-3. The column `bytes` counts the whole model, with the part that says nothing.
+3. On Flower a model is sent whole; the column `bytes` leaves out what says nothing.
 4. What stays may have no BatchNorm, and LG-FedAvg's network none at all.
 """
 
@@ -170,7 +170,7 @@ def _parted(
         needs=("lr_sum",) if turns else (),
     )
     method = fedavg(replace(training, weight_decay=0.0), name=name, rule=rule)
-    return replace(method, personal=Personal(part, kept="own"))
+    return replace(method, personal=Personal(part, kept="own", sent=False))
 
 
 @checked

@@ -8,6 +8,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
+from torch import Tensor
+from torch.utils import data as loading
 
 from fedlab_core.arguments import checked
 from fedlab_core.data import Dataset
@@ -36,13 +38,16 @@ def dataset(
     `numbers`, y is to be predicted as it is, by a world with a `loss`: a number a
     sample, or several. The labels, by which data are split, are then its quarters; of
     several numbers, the place of the largest, as of the first label that is 1.
-    Tables become float32; a column that never changes becomes zero. Images are
-    bytes, their channels last, and texts are int32 words.
+    Tables become float32; a column that never changes becomes zero. Two pandas tables
+    go together by their columns' names. Images are bytes, their channels last, and
+    texts are int32 words.
     """
+    x_test = _aligned(x_train, x_test, "x")
     x, x_other = _samples(x_train, "x_train"), _samples(x_test, "x_test")
     targets: dict[str, Any] = {}
     if numbers:
         require(classes is None, "classes: numbers=True has none")
+        y_test = _aligned(y_train, y_test, "y")
         names, y, y_other, targets = _ranges(y_train, y_test)
     else:
         names, y, y_other = _labels(y_train, y_test, classes)
@@ -78,9 +83,30 @@ def _ranges(
     return names, edges.searchsorted(first), edges.searchsorted(other), made
 
 
+def _aligned(train: Any, test: Any, name: str) -> Any:
+    """The test table with the columns as the training table has them, by name."""
+    names, others = ([*getattr(v, "columns", ())] for v in (train, test))
+    if names == others or not names or not others:
+        return test
+    for part, has, lacks in (("test", names, others), ("train", others, names)):
+        lost = [n for n in has if n not in lacks][:1]
+        require(not lost, f"{name}_{part} lacks the column {str(lost)[1:-1]}")
+    once = len(set(names)) == len(names) == len(others)
+    require(once, f"{name}_train and {name}_test have columns of the same name")
+    return test[names]
+
+
 def _samples(value: Any, name: str) -> np.ndarray:
     """Samples; a table's as float32, but word numbers, which are int32."""
     x = _array(value, name)
+    first = x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 3
+    shape = f"{name} of shape {x.shape} has its channels first"
+    require(not first, f"{shape}: give them last, as x.transpose(0, 2, 3, 1)")
+    image = "an image is bytes, channels last: of floats from 0 to 1, give "
+    image += "(255 * x).astype('uint8'); a series is a row, as x.reshape(len(x), -1), "
+    image += "which forward shapes again"
+    good = x.ndim <= 2 or x.dtype == np.uint8
+    require(good, f"{name} of shape {x.shape} is {x.dtype}: {image}")
     table = x.ndim == 2 and x.dtype.kind in "fiub" and x.dtype != np.int32
     return x.astype(np.float32) if table else x
 
@@ -95,6 +121,9 @@ def _labels(
         cure = "" if y.dtype.kind != "f" else ": numbers=True if it is to be predicted"
         good = y.dtype.kind in "iubUSO"
         require(good, f"{part} must be labels, not {y.dtype}{cure}")
+    new = [] if classes is not None else [*{*parts[1].tolist()} - {*parts[0].tolist()}]
+    text = f"y_test has the label {str(new[:1])[1:-1]}, which no training sample has"
+    require(not new, f"{text}: name all in classes=[...] if that is meant")
     words = any(y.dtype.kind in "USO" for y in parts)
     held = [[str(v) for v in y] if words else y.tolist() for y in parts]
     known = sorted({v for y in held for v in y})
@@ -113,13 +142,29 @@ def _labels(
 
 def _array(value: Any, name: str) -> np.ndarray:
     """Numbers as NumPy has them, from whatever holds them in memory."""
+    kind, samples = type(value).__name__, name.startswith("x_")
+    whole = isinstance(value, loading.DataLoader | loading.Dataset)
+    cure = f"give torch.{'cat' if isinstance(value, loading.DataLoader) else 'stack'}"
+    cure += f"([{'x' if samples else 'y'} for x, y in it])"
+    require(not whole, f"{name} must be an array, not a {kind}: {cure}")
     try:
-        made = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        made = np.asarray(value.detach().cpu() if isinstance(value, Tensor) else value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{name} is not an array: {error}") from None
-    mixed = made.dtype.kind == "O" and name.startswith("x_")
-    require(made.ndim > 0 and not mixed, f"{name} must be an array of numbers")
+    require(made.ndim > 0, f"{name} must be an array of numbers, not a {kind}")
+    text = samples and made.dtype.kind not in "fiub"
+    require(not text, f"{name} must be numbers, not {_no_number(value, made)}")
     return made
+
+
+def _no_number(value: Any, made: np.ndarray) -> str:
+    """The first of samples that is no number, with its column if that has a name."""
+    names, rows = getattr(value, "columns", None), made.reshape(len(made), -1)
+    for i, v in enumerate(rows[:1].flatten()):
+        if not isinstance(v, (int, float, np.number)):
+            at = "" if names is None else f" of the column {names[i]!r}"
+            return f"{str(v)!r:.30}{at}: give its numbers, or leave it out"
+    return f"{made.dtype}"
 
 
 def _measured(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -39,7 +39,7 @@ class Training:
     iterations: Range | None = None  # steps instead of epochs; a pair: drawn from it
     cap: Range | None = None  # no client takes more steps; a pair: drawn from it
     clip: Positive | None = None  # the largest norm of a step's gradient
-    schedule: Callable[[Tensor], Tensor] | None = None  # times lr; time in rounds
+    schedule: Callable[[Tensor], Tensor] | None = None  # times lr; rounds in a tensor
     augment: Callable[[Tensor, Tensor], Tensor] | None = None
     keep_velocity: bool = False  # momentum, or moments, go on from the last round's
     statistics: Literal["average", "local"] = "average"  # whose BatchNorm statistics

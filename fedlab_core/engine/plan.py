@@ -209,7 +209,12 @@ def _rates(
     lr = torch.tensor(own, dtype=torch.float64).expand(longest, -1)
     if training.schedule:
         rounds = torch.tensor([c.key[1] for c in clients], dtype=torch.float64)
-        times = training.schedule(rounds + t / steps.clamp(min=1))
+        try:
+            times = training.schedule(rounds + t / steps.clamp(min=1))
+        except RuntimeError as error:
+            cure = "it is given many times in a tensor: torch.where(time < 2, 1.0, 0.1)"
+            require("Boolean value" not in str(error), f"schedule asks if: {cure}")
+            raise
         fits = isinstance(times, Tensor) and times.shape in ((), lr.shape)
         require(fits, f"schedule must give a factor for each time, not {shown(times)}")
         lr = lr * times

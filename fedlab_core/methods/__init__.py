@@ -7,10 +7,12 @@ measured, at the commit in brackets, with the same draws: `results/agreement.csv
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 
 from fedlab_core.client import Rule
 from fedlab_core.arguments import checked
+from fedlab_core.errors import InputError
 
 # fmt: off
 from fedlab_core.methods import (
@@ -76,6 +78,17 @@ METHODS: dict[str, Entry] = {
     "pfedme": Entry(pfedme.pfedme, "Dinh et al. 2020", "personal"),
     "ditto": Entry(ditto.ditto, "Li et al. 2021", "personal"),
 }
+
+
+class _Named(dict[str, Entry]):
+    """The methods by name; a name that is none is refused with those near it."""
+
+    def __missing__(self, name: object) -> Entry:
+        near = get_close_matches(str(name), self, 3) or list(self)
+        raise InputError(f"no method {name!r}: choose from {', '.join(near)}")
+
+
+METHODS = _Named(METHODS)
 
 
 @checked

@@ -5,6 +5,7 @@ once. So a network has to be a function of its parameters, buffers and input alo
 """
 
 import copy
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -80,7 +81,10 @@ def examined(model: nn.Module, x: Tensor) -> nn.Module:
             f"{name} is {kind}: parameters must be float32 or float64",
         )
         frozen = f"{name} has requires_grad=False, but all parameters are trained"
-        require(v.requires_grad, f"{frozen}: register it as a buffer to keep it")
+        require(
+            v.requires_grad,
+            f"{frozen}: register it as a buffer to keep it, as fl.adapted does",
+        )
         hooked = v._backward_hooks or v._post_accumulate_grad_hooks
         require(not hooked, f"{name} has a hook, which training would leave")
         require(v.ndim > 0, f"{name} has no axis: make it torch.ones(1), for instance")
@@ -169,6 +173,9 @@ def _for_many(model: nn.Module, x: Tensor) -> None:
             why = str(error).strip().splitlines()[0].split(". We could")[0]
             asks = "data-dependent" in why or ".item()" in why
             why = "forward asks a tensor (if, float): use torch.where" if asks else why
+            if cell := re.search("aten::(gru|lstm|rnn)", why):
+                own = "nn.RNNCell" if cell[1] == "rnn" else "nn.GRUCell"
+                why += f"; call {own} in a loop over the steps, which can"
             raise InputError(f"{who} cannot run as many at once: {why}") from None
         if {"features", "head"} <= dict(model.named_children()).keys():
             try:

@@ -15,7 +15,8 @@ from fedlab_core.errors import InputError, require
 
 Each = Callable[[Tensor, Tensor], Tensor]
 _OWN = "_fedlab_loss"  # in a network's own dictionary: the loss of its world
-_UNFIT = (RuntimeError, ValueError, IndexError, TypeError)
+_FLAT = "_fedlab_flat"  # and whether it is given outputs in the labels' shape
+UNFIT = (RuntimeError, ValueError, IndexError, TypeError)
 
 
 def entropies(logits: Tensor, y: Tensor) -> Tensor:
@@ -49,19 +50,24 @@ def own_loss(model: nn.Module) -> Each | None:
     return vars(model).get(_OWN)
 
 
+def takes_flat(model: nn.Module) -> bool:
+    """Whether the loss of the network's world is given outputs in the labels' shape."""
+    return vars(model).get(_FLAT, False)
+
+
 def given_loss(model: nn.Module, loss: Each, x: Tensor, y: Tensor) -> None:
     """Tell a network its loss, once it was tried on samples and their labels."""
-    name = name_of(loss)
+    name, flat = name_of(loss), False
     with torch.no_grad():
         try:
             out = model(x)
-        except _UNFIT:
+        except UNFIT:
             out = None  # samples that do not fit are refused where they are used
-        if out is not None:
+        if out is not None and not (flat := _flat(loss, out, y)):
             shapes = f"outputs of shape {tuple(out.shape)}, labels of {tuple(y.shape)}"
             try:
                 said = loss(out, y)
-            except _UNFIT as error:
+            except UNFIT as error:
                 why = (str(error).splitlines() or [type(error).__name__])[0]
                 raise InputError(f"loss {name} takes no {shapes}: {why}") from None
             kind = tuple(said.shape) if isinstance(said, Tensor) else said
@@ -69,7 +75,40 @@ def given_loss(model: nn.Module, loss: Each, x: Tensor, y: Tensor) -> None:
             require(
                 good, f"loss {name} must give one number a sample, not {kind!r:.60}"
             )
+            mixed = one_each(out, y) and not _apart(loss, out, y)
+            text = f"loss {name} mixes samples, given {shapes}"
+            require(not mixed, f"{text}: use outputs.view_as(labels)")
     vars(model)[_OWN] = loss  # not as an attribute: a module would become a part of it
+    if flat:
+        vars(model)[_FLAT] = True
+
+
+def one_each(outputs: Tensor, y: Tensor) -> bool:
+    """Whether they are as many numbers, in shapes that pair each with every other."""
+    return outputs.numel() == y.numel() and outputs.shape != y.shape
+
+
+def _flat(loss: Each, out: Tensor, y: Tensor) -> bool:
+    """Whether a loss gives each sample its own number only in the labels' shape.
+
+    So `outputs - labels` does not pair every output with every label.
+    """
+    ours = loss in (squared, logistic) or not one_each(out, y)
+    return (
+        not ours and not _apart(loss, out, y) and _apart(loss, out.reshape(y.shape), y)
+    )
+
+
+def _apart(loss: Each, out: Tensor, y: Tensor) -> bool:
+    """Whether it says of each of several samples what it says of that one alone."""
+    try:
+        said = loss(out, y)
+        each = [loss(out[i : i + 1], y[i : i + 1]) for i in range(len(y))]
+        alone = torch.cat(each)
+    except UNFIT:
+        return False
+    same = said.shape == alone.shape == (len(y),)
+    return same and torch.allclose(said, alone, equal_nan=True)
 
 
 def name_of(function: Callable) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from fedlab_core.arguments import Axes, Within, checked
 from fedlab_core.errors import InputError, require
 from fedlab_core.models.layers import BatchNorm, Dropout
-from fedlab_core.models.losses import entropies, own_loss
+from fedlab_core.models.losses import entropies, own_loss, takes_flat
 from fedlab_core.tree import Tree, check_shapes
 
 Samples = Annotated[Tensor, Axes("samples ...", "any")]
@@ -76,7 +76,7 @@ class Network:
         shared = not training and not model.training
         self.model = model if shared else copy.deepcopy(model).train(training)
         self.given, self.bf16 = model, bf16
-        self.loss = own_loss(model) or entropies
+        self.loss, self.flat = own_loss(model) or entropies, takes_flat(model)
         self.others: list[Network] = []
         self.bound: _Bound | None = None
         parts = list(self.model.named_modules())
@@ -122,7 +122,7 @@ class Network:
 
     def each(self, outputs: Tensor, y: Tensor) -> Tensor:
         """The loss of every sample: the cross-entropy, or that of the world."""
-        return self.loss(outputs, y)
+        return self.loss(outputs.reshape(y.shape) if self.flat else outputs, y)
 
     @contextmanager
     def training_on(
@@ -196,7 +196,7 @@ def refuse(model: nn.Module) -> None:
     require(
         not own,
         f"{', '.join(sorted(own))} cannot train many clients alike: "
-        "use Dropout and BatchNorm of fedlab_core.models.layers",
+        "use Dropout and BatchNorm of fedlab_core.models.layers, or fl.adapted",
     )
 
 

@@ -35,6 +35,7 @@ class History:
     clients: np.ndarray | None = None  # the metric of each on its own test, at the end
     diverged_at: int | None = None  # the round that left numbers that are not finite
     metric: str = "accuracy"  # the column by which its world judges models
+    stayed: tuple[str, ...] = ()  # what each client kept instead, untrained in `states`
 
     def __repr__(self) -> str:
         first, last = ([{}, *self.rows][k] for k in (min(1, len(self.rows)), -1))
@@ -107,7 +108,13 @@ class History:
         """The final model of the only group, of a group, or of a client's group.
 
         It is a state without a group axis: `net.load_state_dict(history.model())`.
+        Of a method whose parts stay at clients there is none but theirs: `OwnModels`.
         """
+        text = (
+            f"{self.method} trains no shared {', '.join(self.stayed[:1])}: each client"
+        )
+        said = f"{text}'s model is kept by observe=own, own = fl.OwnModels()"
+        require(not self.stayed, said)
         groups = len(next(iter(self.states.values()), ()))
         if client is not None:
             last = len(self.group_of) - 1

@@ -27,14 +27,20 @@ class Judged:
 def judged(w: World, states: Tree, lists: Sequence[Tensor] | None = None) -> Judged:
     """Every model on the whole test set, or each on the samples of its list."""
     given = w.model, states, w.x_test, w.y_test
-    if w.judged_by != "accuracy":
-        value, loss = measured(*given, w.metric, lists)
+    if w.judged_by != "accuracy" or w.loss:
+        metric = right if w.judged_by == "accuracy" else w.metric
+        value, loss = measured(*given, metric, lists)
         return Judged(value, loss)
     if lists is None:
         scores = evaluate(*given, len(w.classes))
         return Judged(scores.accuracy, scores.loss, scores)
     own = evaluate_own(*given, lists)
     return Judged(own.accuracy, own.loss)
+
+
+def right(outputs: Tensor, y: Tensor) -> Tensor:
+    """The share of samples whose class has the largest output."""
+    return (outputs.argmax(-1) == y).double().mean()
 
 
 def means(w: World, found: Judged, apart: bool = False) -> dict[str, float]:

@@ -11,7 +11,7 @@ a method is varied with `replace`: `replace(fl.scaffold(), weigh=fl.Disco())` is
 SCAFFOLD with FedDisco's weights.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fedlab_core.arguments import checked
@@ -36,7 +36,8 @@ class Personal:
     `own_model` is the rule of a model of the client's own, which trains in every round
     from where it was, and is sent the group's model as "round.NAME"; it begins as the
     run's first model, or as the group's of then (`own_begin`); `kept` names a model in
-    the client's state, or a part of one, which takes its place in the group's.
+    the client's state, or a part of one, which takes its place in the group's, and
+    `sent=False` says that the group's has nothing there, since that part never leaves.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Personal:
     own_model: Rule | None = None
     kept: str | None = None
     own_begin: Literal["first", "group"] = "first"
+    sent: bool = field(default=True, metadata={"later": True})
 
 
 nothing = Personal("nothing")

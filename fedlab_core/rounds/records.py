@@ -88,6 +88,7 @@ class Round:
     servers: list[ServerState]  # what they go on with
     personal: Tree | None = None  # clients' own models that were judged, if there are
     row: dict = field(default_factory=dict)  # what the history has of the round so far
+    stayed: tuple[str, ...] = ()  # what of a model each client keeps, and never sends
 
 
 @dataclass

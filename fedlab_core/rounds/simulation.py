@@ -34,7 +34,17 @@ from fedlab_core.rounds.validate_hooks import (
     weights_of,
 )
 from fedlab_core.rounds.weigh import Members
-from fedlab_core.tree import Tree, as_slice, count, is_finite, nest, repeat, stack, take
+from fedlab_core.tree import (
+    Tree,
+    as_slice,
+    count,
+    is_finite,
+    nest,
+    repeat,
+    stack,
+    subtree,
+    take,
+)
 
 Requests = Generator[TrainRequest, Trained, None]
 
@@ -66,7 +76,7 @@ class Simulation:
         s, run = self.state, self.run
         clients = None if s.clients is None else s.clients.numpy()
         own = {"clients": clients, "diverged_at": s.diverged_at}
-        own |= {"metric": run.world.judged_by}
+        own |= {"metric": run.world.judged_by, "stayed": self._stayed}
         return History(run.method.name, run.seed, s.rows, s.models, s.group_of, **own)
 
     def play(self) -> Requests:
@@ -170,6 +180,7 @@ class Simulation:
                 servers=list(now.servers),
                 personal=personal,
                 row=dict(row),
+                stayed=self._stayed,
             )
             said, own = run.observe(seen), dict.fromkeys((*row, *OWN))
             good = isinstance(said, dict)
@@ -186,6 +197,13 @@ class Simulation:
     def _remembers(self) -> bool:
         """Whether clients keep something from round to round."""
         return bool(self.method.rule.begin) or self.method.training.remembers
+
+    @property
+    def _stayed(self) -> tuple[str, ...]:
+        """Names of what each client keeps in place of the group's, and never sends."""
+        personal, begin = self.method.personal, self.method.rule.begin
+        one = {} if personal.sent or not begin else begin(self.first, {})
+        return tuple(subtree(one, personal.kept or ""))
 
     def _given(
         self, t: int, ids: list[int], cohort: list[Client], reports: Reports | None
@@ -243,13 +261,15 @@ class Simulation:
         return ClientInput(start, {}, nest("round", given.start))
 
     def _bytes(self, ids: list[int], given: ClientInput, uploads: Tree) -> int:
-        """Models both ways, and what goes with them; alone, nothing is sent."""
+        """Models both ways, but what stays, and more; alone, nothing is sent."""
         group_of = self.now.group_of
         together = np.bincount(group_of).tolist()
         talking = sum(together[group_of[k]] > 1 for k in ids)
         down = {n: v for n, v in given.broadcast.items() if n not in COMMON}
         extra = (count(down) + count(uploads)) / len(ids)
-        return 4 * talking * (2 * count(self.now.servers[0].model) + round(extra))
+        model = self.now.servers[0].model
+        shared = count(model) - sum(model[n].numel() for n in self._stayed)
+        return 4 * talking * (2 * shared + round(extra))
 
     def _regroup(self, t: int, ids: list[int], models: Tree) -> None:
         groups, w, now = self.method.groups, self.world, self.now

@@ -16,7 +16,7 @@ from fedlab_core.errors import require
 from fedlab_core.metrics.measures import Metric
 from fedlab_core.models import made_by
 from fedlab_core.models.examine import examined
-from fedlab_core.models.losses import Each, given_loss, name_of, own_loss
+from fedlab_core.models.losses import UNFIT, Each, given_loss, name_of, own_loss
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.server import ServerView
@@ -89,7 +89,8 @@ class World:
     def judged_by(self) -> str:
         """The name of the number by which its models are judged."""
         if self.metric is None:
-            return "accuracy" if self.loss is None else "loss"
+            whole = not self.y.is_floating_point()
+            return "accuracy" if self.loss is None or whole else "loss"
         name = name_of(self.metric)
         return name if name.isidentifier() else "metric"
 
@@ -165,8 +166,9 @@ def world(
 
     `loss`, as `fl.squared` or `fl.logistic`, gives one number a sample of outputs and
     labels, instead of the cross-entropy; labels are then the data's targets, or, if it
-    has none, its classes as numbers. `metric`, as `fl.r2` or `fl.auc`, gives one number
-    of all of them, by which models are judged: the higher, the better.
+    has none, its classes: whole if the network has an output each, else float32.
+    `metric`, as `fl.r2`, gives one number of all, by which models are judged: the
+    higher, the better. Either has outputs (n, 1) fit labels (n,) in `outputs - labels`.
     """
     require(not torch.is_inference_mode_enabled(), "no world in inference_mode")
     x, y, x_test, y_test = _tensors(data, str(device))
@@ -175,12 +177,12 @@ def world(
     with torch.random.fork_rng(devices=[]):  # draws that no state has stay the same
         torch.default_generator.manual_seed(0)
         model = examined(made_by(make), x[:2]).eval()  # whoever trains it copies it
-    labels = y_test.cpu().numpy()
+    labels, known = y_test.cpu().numpy(), None
     if loss:
-        y, y_test = _targets(data, y, y_test)
+        y, y_test = _targets(data, y, y_test, _tells_classes(model, x[:2], data))
         given_loss(model, loss, x[:2], y[:2])
     own = tuple(torch.from_numpy(np.asarray(i)) for i in tests or ()) or None
-    known, rest = None, _nobodys(len(data.y_test), tests or ())
+    rest = _nobodys(len(data.y_test), tests or ())
     if proxy:
         require(
             len(rest) > 0, "the clients' own tests leave no test sample for a proxy"
@@ -208,8 +210,23 @@ def world(
     )
 
 
-def _targets(data: Dataset, y: Tensor, y_test: Tensor) -> tuple[Tensor, Tensor]:
-    """The numbers to be predicted, made once while the data set lives."""
+def _tells_classes(model: nn.Module, x: Tensor, data: Dataset) -> bool:
+    """Whether a network has an output for each class of data without targets."""
+    if data.targets_train is not None:
+        return False
+    with torch.no_grad():
+        try:
+            return model(x).shape == (len(x), len(data.classes))
+        except UNFIT:  # samples that do not fit are refused where they are used
+            return False
+
+
+def _targets(
+    data: Dataset, y: Tensor, y_test: Tensor, whole: bool
+) -> tuple[Tensor, Tensor]:
+    """The numbers to be predicted, made once while the data set lives, or classes."""
+    if whole:
+        return y, y_test
     place = f"targets on {y.device}"
     made = _MADE.setdefault(data, {})
     if place not in made:

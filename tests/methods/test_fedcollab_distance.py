@@ -133,7 +133,10 @@ def test_wrong_options_are_refused_before_the_run(noise):
         FedCollab(float("nan"))
     with pytest.raises(InputError, match="restarts must be .* 1 or more"):
         fedcollab(Training(), restarts=0)
-    with pytest.raises(InputError, match="unknown option depth: choose from features"):
+    with pytest.raises(
+        InputError,
+        match="unknown option depth: choose from C, restarts, merge, ignore, features",
+    ):
         FedCollab(depth=2)
     w = clients_of(noise, np.arange(9) % 2, [range(8), [8]])
     with pytest.raises(InputError, match="every client needs 2 samples or more"):

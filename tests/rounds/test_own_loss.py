@@ -185,6 +185,25 @@ def test_labels_that_are_classes_are_learnt_as_numbers():
     assert w.y.dtype == torch.float32 and h.score() > 0.9
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_loss_of_classes_is_given_whole_numbers_and_judged_by_accuracy(engine):
+    """Without smoothing it is the cross-entropy, and trains the same."""
+    y = (NUMBERS[:, 0] > 0).astype(int)
+    data = fl.dataset(X[:160], y[:160], X[160:], y[160:])
+    split = fl.iid(data.y_train, 4)
+
+    def played(smooth: float | None) -> fl.History:
+        each = nn.CrossEntropyLoss(reduction="none", label_smoothing=smooth or 0.0)
+        w = fl.world(data, split, lambda: net(2), loss=None if smooth is None else each)
+        return fl.federate(w, fl.fedavg(LOCAL), 2, engine=engine, progress=False)
+
+    usual, none, some = map(played, (None, 0.0, 0.1))
+    for a, b in zip(usual.rows, none.rows, strict=True):
+        assert a == pytest.approx(b, rel=1e-5)
+    assert some.metric == "accuracy" and some.accuracy() > 0.6
+    assert some.rows[-1]["loss"] > none.rows[-1]["loss"]
+
+
 def test_a_module_may_be_the_loss():
     """It does not become a part of the network."""
     huber = nn.HuberLoss(reduction="none", delta=0.5)
@@ -256,8 +275,8 @@ WRONG = {
         "must give one number a sample, not \\(\\)",
     ),
     "shapes": (
-        {"loss": lambda outputs, y: (outputs - y).square()},
-        "must give one number a sample, not \\(2, 2\\)",
+        {"loss": lambda o, y: (o - y).square(), "kind": "numbers", "outputs": 3},
+        "must give one number a sample, not \\(2, 3\\)",
     ),
     "not a tensor": ({"loss": lambda outputs, y: None}, "a sample, not None"),
     "too many outputs": (
@@ -297,3 +316,59 @@ def test_numbers_as_labels_need_a_loss():
         replace(w, loss=None)
     with pytest.raises(fl.InputError, match="loss .* give it to fl.world"):
         replace(w, loss=absolute)
+
+
+def close(outputs, labels):
+    return -(outputs - labels).abs().mean()
+
+
+def far(outputs, labels):
+    return (outputs - labels).abs()
+
+
+SHAPED = {  # each as PyTorch's users write it: all mean the mean distance
+    "plain": close,
+    "a column": lambda o, y: -(o[:, 0] - y).abs().mean(),
+    "the last axis": lambda o, y: -(o[..., 0] - y).abs().mean(),
+    "squeezed": lambda o, y: -(o.squeeze(-1) - y).abs().mean(),
+    "labels as a column": lambda o, y: -(o - y[:, None]).abs().mean(),
+    "as a column": lambda o, y: -(o - y.view(-1, 1)).abs().mean(),
+    "PyTorch's": lambda o, y: -F.l1_loss(o.flatten(), y),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_a_metric_never_pairs_every_output_with_every_label(name):
+    """Outputs of shape (n, 1), labels of (n,)."""
+    w = world_of(metric=SHAPED[name])
+    h = fl.federate(w, fl.fedavg(LOCAL), 1, progress=False)
+    model = w.make()
+    model.load_state_dict(h.model())
+    with torch.no_grad():
+        want = -(model(w.x_test)[:, 0] - w.y_test).abs().mean()
+    assert h.score() == pytest.approx(float(want))
+
+
+EACH = {
+    "plain": far,
+    "the last axis": lambda o, y: (o[..., 0] - y).abs(),
+    "PyTorch's": lambda o, y: F.l1_loss(o, y, reduction="none"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", EACH)
+def test_a_loss_never_pairs_every_output_with_every_label(name, engine):
+    worlds = world_of(loss=EACH[name]), world_of(loss=absolute)
+    got, want = (
+        fl.federate(w, fl.fedavg(LOCAL), 1, engine=engine, progress=False)
+        for w in worlds
+    )
+    assert got.rows[0]["loss"] == pytest.approx(want.rows[0]["loss"], rel=1e-6)
+
+
+def test_a_loss_that_mixes_samples_is_refused():
+    words = r"loss <lambda> mixes samples.*: use outputs.view_as\(labels\)"
+    with pytest.raises(fl.InputError, match=words):
+        world_of(loss=lambda o, y: (o - y).abs().mean(1))

@@ -334,6 +334,15 @@ def test_a_schedule_gives_factors(small_world, small_local):
     wrong = replace(small_local, schedule=lambda time: None)
     with pytest.raises(InputError, match="schedule must give a factor for each time"):
         fl.federate(small_world, fl.fedavg(wrong), 1)
+    asks = replace(small_local, schedule=lambda time: 1.0 if time < 2 else 0.1)
+    with pytest.raises(InputError, match=r"schedule asks if: .*torch.where\(time < 2"):
+        fl.federate(small_world, fl.fedavg(asks), 1)
+
+
+def test_a_method_that_is_none_is_refused_with_those_near_it():
+    with pytest.raises(InputError, match="no method 'fedvag': choose from fedavg"):
+        _ = fl.METHODS["fedvag"]
+    assert fl.METHODS.get("fedvag") is None and "fedvag" not in fl.METHODS
 
 
 def test_a_class_is_no_weigh_and_truths_are_no_groups(small_world, small_local):

@@ -96,8 +96,8 @@ TAKEN: dict[str, Callable[[], nn.Module]] = {
     "lazy layers": lazy,
 }
 REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
-    "LSTM": (lambda: Recurrent(nn.LSTM), "cannot run as many at once"),
-    "GRU": (lambda: Recurrent(nn.GRU), "cannot run as many at once"),
+    "LSTM": (lambda: Recurrent(nn.LSTM), "at once: .*; call nn.GRUCell in"),
+    "GRU": (lambda: Recurrent(nn.GRU), "at once: .*; call nn.GRUCell in"),
     "tied weights": (Tied, "one parameter, and would be trained as two"),
     "attention with dropout": (lambda: Encoder(0.1), "make it with dropout=0.0"),
     "efficientnet": (lambda: tv.efficientnet_b0(num_classes=4), "generator"),
@@ -191,3 +191,16 @@ def test_a_head_is_cut_off_where_it_is_named():
             fl.adapted(UNet, SHAPE, head=head)
     with pytest.raises(fl.InputError, match="takes no sample of"):
         fl.adapted(UNet, (1, 8, 8), head="last")
+
+
+@pytest.mark.parametrize("head", ["", "last"])
+def test_a_network_that_was_adapted_gets_its_numbers_back(head, tmp_path):
+    """A BatchNorm of ours counts no batches, and a head has lost its name."""
+    make = fl.adapted(UNet, SHAPE, head=head)
+    path = fl.save_model(make().state_dict(), tmp_path / "u.safetensors")
+    ours, theirs = fl.load_model(path, make), fl.load_model(path, UNet)
+    assert type(theirs) is UNet
+    x = torch.rand(2, *SHAPE)
+    assert torch.equal(ours(x), theirs(x))
+    with pytest.raises(fl.InputError, match="must have"):
+        fl.load_model(path, frozen)

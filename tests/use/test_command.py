@@ -2,6 +2,7 @@
 
 import csv
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,11 @@ def test_a_run_goes_on_and_stops_early(here, capsys):
     long = OWN.replace("--rounds 2", "--rounds 60")
     assert call(f"{long} --lr 1e-9 --stop 2 --out s.csv", capsys)[0] == 0
     assert len((here / "s.csv").read_text().splitlines()) == 1 + 3
+
+
+def test_what_cannot_be_drawn_is_said_before_training(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fedlab_book.figures", None)
+    monkeypatch.setattr("fedlab_use.command.run_all", lambda *a, **b: 1 / 0)
+    code, out, err = call(f"{OWN} --plot p.svg", capsys)
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert "pip install matplotlib ipython" in err and not (here / "p.svg").exists()

@@ -169,7 +169,7 @@ def test_a_batch_norm_is_refused_in_what_stays(small_data):
     with pytest.raises(fl.InputError, match="the network's features cannot stay"):
         fl.run_all([fl.Run(w, fl.lg_fedavg(LOCAL), 1)])
     (h,) = fl.run_all([fl.Run(w, fl.fedper(LOCAL), 1)])  # in what is shared it may be
-    moved = [v for n, v in h.model().items() if n.endswith("running_mean")]
+    moved = [v for n, v in h.states.items() if n.endswith("running_mean")]
     assert moved and all(float(v.abs().max()) > 0 for v in moved)
 
 
@@ -179,3 +179,27 @@ def test_fedrep_counts_epochs():
             fl.fedrep(replace(fl.Training(), **more))
     with pytest.raises(fl.InputError, match="head must be a whole number of 1 or more"):
         fl.fedrep(head=0)
+
+
+@pytest.mark.filterwarnings("ignore:.*everybody's test set")
+@pytest.mark.parametrize("name", CASES)
+def test_what_stays_is_not_counted_and_no_shared_model_has_it(
+    small_world, name, tmp_path
+):
+    """FedAvg's bytes less those of the part that stays, down and up, of 3 clients."""
+    run = {"rounds": 2, "participants": 3, "progress": False}
+    usual = fl.federate(small_world, fl.fedavg(BARE), **run)
+    best = fl.Best()
+    h = fl.federate(small_world, CASES[name][0](BARE), observe=best, **run)
+    sizes = {n: v.numel() for n, v in usual.model().items()}
+    home = sum(v for n, v in sizes.items() if n.startswith(STAYS[name]))
+    for a, b, t in zip(h.rows, usual.rows, (1, 2), strict=True):
+        assert b["bytes"] == 4 * 2 * 3 * t * sum(sizes.values())
+        assert a["bytes"] == b["bytes"] - 4 * 2 * 3 * t * home
+    words = f"{STAYS[name]}.*: each client's model is kept by .*fl.OwnModels"
+    file = tmp_path / "model.safetensors"
+    for asked in (h.model, best.model, lambda: fl.save_model(h, file)):
+        with pytest.raises(fl.InputError, match=words) as refused:
+            asked()
+        assert "\n" not in str(refused.value)
+    assert not file.exists()

@@ -46,7 +46,9 @@ def test_of_several_groups_one_is_chosen(histories):
             call()
 
 
-def test_a_file_gives_the_same_network_with_and_without_us(histories, tmp_path):
+def test_a_file_gives_the_same_network_with_and_without_us(
+    histories, small_data, tmp_path
+):
     path = fl.save_model(histories[0], tmp_path / "m.safetensors")
     net = fl.load_model(path, MAKE)
     assert not net.training and same(net.state_dict(), histories[0].model())
@@ -54,6 +56,10 @@ def test_a_file_gives_the_same_network_with_and_without_us(histories, tmp_path):
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["fedlab"])
     assert about == {"method": "FedAvg", "seed": 0, "rounds": 2}
+    fl.save_model(histories[0], path, small_data)
+    with safe_open(path, "pt") as file:
+        about |= {"mean": [*small_data.mean], "std": [*small_data.std]}
+        assert json.loads(file.metadata()["fedlab"]) == about
     fl.save_model(histories[1].model(0), path)  # a state alone, in its place
     assert same(load_file(path), histories[1].model(0))
 

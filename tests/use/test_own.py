@@ -14,6 +14,10 @@ from fedlab_use.own import named_function
 SOURCE: Any = load_breast_cancer()
 X, Y = SOURCE.data[:60], SOURCE.target[:60]
 WORDS = SOURCE.target_names[Y]
+PAIRS = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y))
+LOADER = torch.utils.data.DataLoader(PAIRS, 8)
+SERIES, FIRST = X.reshape(60, 5, 6), np.zeros((60, 3, 9, 9), np.uint8)
+NAMED = pd.DataFrame(X[:40]).assign(age="old")
 
 
 def parts(x, y):
@@ -34,6 +38,26 @@ def test_the_same_table_is_the_same_data_set_however_it_is_held(kind):
     assert made.x_train.dtype == np.float32 and (made.y_train == Y[:40]).all()
     mean = X[:40].astype("f4").mean(0, dtype="f8")
     assert np.allclose(made.mean, mean) and min(made.std) > 0
+
+
+def test_tables_go_together_by_their_columns_names():
+    train, test = (
+        pd.DataFrame(x, columns=list("abc")) for x in (X[:40, :3], X[40:, :3])
+    )
+    straight = fl.dataset(train, Y[:40], test, Y[40:])
+    other = fl.dataset(train, Y[:40], test[["c", "a", "b"]], Y[40:])
+    assert (other.x_test == straight.x_test).all()
+    for one, other, words in (
+        (train, test[["a", "b"]], "x_test lacks the column 'c'"),
+        (train[["a", "b"]], test, "x_train lacks the column 'c'"),
+    ):
+        with pytest.raises(fl.InputError, match=words):
+            fl.dataset(one, Y[:40], other, Y[40:])
+    names = ["low", "high"]
+    y, z = (pd.DataFrame(v, columns=names) for v in (X[:40, :2], X[40:, :2]))
+    made = fl.dataset(X[:40], y, X[40:], z[names[::-1]], numbers=True)
+    assert made.targets_test is not None
+    np.testing.assert_allclose(made.targets_test, X[40:, :2], rtol=1e-6)
 
 
 def test_labels_may_be_words_or_begin_anywhere():
@@ -82,6 +106,25 @@ def test_images_and_words_are_taken_as_they_are():
         ((X[:40, :9], Y[:40], X[40:], Y[40:]), "of shapes"),
         (([[1], [1, 2]], Y[:40], X[40:], Y[40:]), "x_train is not an array"),
         ((X.reshape(60, 5, 6)[:40], Y[:40], X.reshape(60, 5, 6)[40:], Y[40:]), "uint8"),
+        ((SERIES[:40], Y[:40], SERIES[40:], Y[40:]), r"float64: .*x.reshape\(len\(x\)"),
+        ((FIRST[:40], Y[:40], FIRST[40:], Y[40:]), r"last, as x.transpose\(0, 2, 3, 1"),
+        (
+            (LOADER, Y[:40], X[40:], Y[40:]),
+            r"a DataLoader: give torch.cat\(\[x for x, y",
+        ),
+        (
+            (X[:40], LOADER.dataset, X[40:], Y[40:]),
+            r"give torch.stack\(\[y for x, y in",
+        ),
+        (
+            (X[:40].astype(str), Y[:40], X[40:], Y[40:]),
+            "x_train must be numbers, not '",
+        ),
+        (
+            (NAMED, Y[:40], X[40:], Y[40:]),
+            "not 'old' of the column 'age': give its num",
+        ),
+        ((X[:40], Y[:40] * 0, X[40:], Y[40:]), "label 1, which no training sample has"),
     ],
 )
 def test_what_does_not_fit_is_one_line(given, words):
