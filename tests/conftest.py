@@ -75,6 +75,14 @@ def threads(request):
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Generator[None]:
+    """After each test: pyplot keeps those that nobody closes, and warns of many."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 @pytest.fixture(scope="session")
 def small_data() -> Dataset:
     """300 letters to train on, 150 to test on."""

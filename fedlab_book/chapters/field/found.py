@@ -33,7 +33,7 @@ ONE = ("FedDisco", "FedLAW", "rFedAvg+", "FedImpro")  # papers that make one mod
 ROWS = (*CONTROLS, *ONE, "FedCollab")
 OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
 DEAD = "dead"
-LATER = (BASE, EQUAL, "FedDyn", "FedDisco", "FedImpro")  # on two big ones, played on
+LATER = (BASE, EQUAL, "FedDyn")  # on two big ones, played on
 MOST = 12.0  # points; beyond, the colour stays the same
 CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
 LOUD = {  # guesses of who reads most where two are too loud, and what is told to each
@@ -171,7 +171,6 @@ def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
         (EQUAL, BASE, WORLDS, 1),
         ("FedDyn", BASE, BIG, 1),
         ("FedDyn", BASE, WORLDS, 1),
-        ("FedDyn", BASE, ALIKE, None),
         ("FedDisco", EQUAL, BIG, None),
         ("rFedAvg+", EQUAL, BIG, None),
         ("FedImpro", BASE, UNEVEN, None),
@@ -181,7 +180,7 @@ def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
     told, lost = _stated(runs, rows, ALL), dict[str, Row]()
     for arm in LATER[1:]:
         name = f"{BIG}, played on: {arm}"
-        lost[name] = Row(name, more(later, arm, BASE, BIG))
+        lost[name] = Row(name, more(later, arm, BASE, BIG), aside=True)
     early, name = (
         more(runs, "FedDyn", BASE, BIG),
         f"{BIG}: FedDyn, played on minus before",
