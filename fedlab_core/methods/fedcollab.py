@@ -323,10 +323,10 @@ def FedCollab(
 ) -> Groups:
     """Coalitions that are found when a run begins; `options` are of `distances`."""
     known = list(inspect.signature(distances).parameters)[1:-1]  # not world, seed
-    every = ", ".join(["C", "restarts", "merge", "ignore", *known])
-    strange = ", ".join(sorted(set(options) - set(known)))
-    require(not strange, f"unknown option {strange}: choose from {every}")
     how = {"C": C, "restarts": restarts, "merge": merge, "ignore": ignore}
+    strange = ", ".join(sorted(set(options) - set(known)))
+    every = ", ".join([*how, *known])
+    require(not strange, f"unknown option {strange}: choose from {every}")
     return Groups("fedcollab", Solved(how | options))
 
 

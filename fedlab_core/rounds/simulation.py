@@ -7,6 +7,7 @@ train the clients of many runs side by side.
 
 from collections.abc import Generator
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -198,7 +199,7 @@ class Simulation:
         """Whether clients keep something from round to round."""
         return bool(self.method.rule.begin) or self.method.training.remembers
 
-    @property
+    @cached_property
     def _stayed(self) -> tuple[str, ...]:
         """Names of what each client keeps in place of the group's, and never sends."""
         personal, begin = self.method.personal, self.method.rule.begin

@@ -181,13 +181,12 @@ def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
     for arm in LATER[1:]:
         name = f"{BIG}, played on: {arm}"
         lost[name] = Row(name, more(later, arm, BASE, BIG), aside=True)
-    early, name = (
-        more(runs, "FedDyn", BASE, BIG),
-        f"{BIG}: FedDyn, played on minus before",
-    )
-    lost[name] = Row(name, more(later, "FedDyn", BASE, BIG) - early)
+    name = f"{BIG}: FedDyn, played on minus before"
+    before, after = (more(r, "FedDyn", BASE, BIG) for r in (runs, later))
+    lost[name] = Row(name, after - before)
     sides = [*[None] * len(LATER[1:]), -1]
-    return told | {"facts": told["facts"] | lost, "sides": told["sides"] + sides}
+    told |= {"facts": told["facts"] | lost, "sides": told["sides"] + sides}
+    return told | {"holds": side(after - before / 2) == -1}  # most of it is lost
 
 
 def own_letters(runs: Comparison) -> dict[str, Any]:
