@@ -61,8 +61,7 @@ def _sized(model: nn.Module, shape: Shape) -> None:
 def _out(model: nn.Module, shape: Shape) -> Tensor:
     with torch.no_grad():
         try:
-            row = torch.zeros(1, *shape)  # of a table
-            return model(row if len(shape) == 1 else empty_sample(shape))
+            return model(empty_sample(shape, model))
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"adapted: it takes no sample of {shape}: {why}") from None

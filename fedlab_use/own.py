@@ -99,6 +99,7 @@ def _aligned(train: Any, test: Any, name: str) -> Any:
 def _samples(value: Any, name: str) -> np.ndarray:
     """Samples; a table's as float32, but word numbers, which are int32."""
     x = _array(value, name)
+    require(x.size > 0, f"{name} of shape {x.shape} holds no number")
     first = x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 3
     shape = f"{name} of shape {x.shape} has its channels first"
     require(not first, f"{shape}: give them last, as x.transpose(0, 2, 3, 1)")
@@ -152,15 +153,15 @@ def _array(value: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{name} is not an array: {error}") from None
     require(made.ndim > 0, f"{name} must be an array of numbers, not a {kind}")
-    text = samples and made.dtype.kind not in "fiub"
-    require(not text, f"{name} must be numbers, not {_no_number(value, made)}")
+    if samples and made.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be numbers, not {_no_number(value, made)}")
     return made
 
 
 def _no_number(value: Any, made: np.ndarray) -> str:
     """The first of samples that is no number, with its column if that has a name."""
-    names, rows = getattr(value, "columns", None), made.reshape(len(made), -1)
-    for i, v in enumerate(rows[:1].flatten()):
+    names = getattr(value, "columns", None)
+    for i, v in enumerate(made[:1].flatten()):
         if not isinstance(v, (int, float, np.number)):
             at = "" if names is None else f" of the column {names[i]!r}"
             return f"{str(v)!r:.30}{at}: give its numbers, or leave it out"

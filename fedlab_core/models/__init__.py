@@ -94,7 +94,7 @@ def describe(
     """Size of the named network, found by sending an empty sample through it."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         net = build(name, shape, classes, **options)().eval()
-        x, sizes, begin = empty_sample(shape), {}, 0
+        x, sizes, begin = empty_sample(shape, net), {}, 0
         for at, end in net.points.items():
             for layer in list(net.features.children())[begin:end]:
                 x = layer(x)

@@ -49,7 +49,7 @@ def cut(shape: Shape, stages: Stages, last: nn.Module, split: Point = None) -> S
     if not after:
         return Split(before, last, points)
     with torch.no_grad():
-        here = tuple(before.eval()(empty_sample(shape)).shape[1:])
+        here = tuple(before.eval()(empty_sample(shape, before)).shape[1:])
     before.train()
     if len(here) > 1:
         before.append(nn.Flatten())
@@ -71,9 +71,12 @@ def point(points: Mapping[str, int], split: Point) -> str:
 
 
 @checked
-def empty_sample(shape: Shape) -> Tensor:
-    """One empty sample: an image, or a text of padding."""
-    return torch.zeros(1, *shape, dtype=torch.int64 if len(shape) == 1 else None)
+def empty_sample(shape: Shape, net: nn.Module | None = None) -> Tensor:
+    """One empty sample: numbers, or padding for a network that looks words up."""
+    parts = () if net is None else net.modules()
+    ready = nn.Embedding, nn.EmbeddingBag
+    words = any(isinstance(m, ready) or hasattr(m, "looks_up") for m in parts)
+    return torch.zeros(1, *shape, dtype=torch.int64 if words else None)
 
 
 def flat(shape: Shape, stages: Stages) -> int:

@@ -28,6 +28,7 @@ class Words(nn.Module):
     """
 
     weight: Tensor
+    looks_up = True
 
     def __init__(
         self,

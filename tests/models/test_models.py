@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from fedlab_core import build, models, tree
 from fedlab_core.errors import InputError
 from fedlab_core.keys import random_bits
-from fedlab_core.models import Split, initial_state
+from fedlab_core.models import Split, describe, initial_state
 from fedlab_core.models.layers import BatchNorm, Dropout
 
 SHAPES = {"grey": (1, 28, 28), "colour": (3, 32, 32)}
@@ -32,6 +32,13 @@ def test_mlp_has_the_size_of_its_layers():
     assert sum(p.numel() for p in net.parameters()) == 60 * 11 + 11 + 143 + 13 + 91 + 7
     linear = build("mlp", (3, 4, 5), 7, hidden=())()
     assert sum(p.numel() for p in linear.parameters()) == 60 * 7 + 7
+
+
+def test_a_table_is_numbers_to_a_network_that_looks_no_word_up():
+    """One axis was taken for a text, so a network of a table could not be cut."""
+    cut = build("mlp", (5,), 2, hidden=(4, 3), split="hidden1")()
+    assert isinstance(cut, Split) and cut.features(torch.zeros(2, 5)).shape == (2, 4)
+    assert describe("mlp", (5,), 2, hidden=(4, 3)).features == 3
 
 
 CASES = [

@@ -125,6 +125,7 @@ def test_images_and_words_are_taken_as_they_are():
             "not 'old' of the column 'age': give its num",
         ),
         ((X[:40], Y[:40] * 0, X[40:], Y[40:]), "label 1, which no training sample has"),
+        (([], [], X[40:], Y[40:]), r"x_train of shape \(0,\) holds no number"),
     ],
 )
 def test_what_does_not_fit_is_one_line(given, words):
