@@ -28,6 +28,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 MOST_BYTES = 3_000_000  # of a page with all it loads, compressed
 LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 AXE = {"runOnly": LEVELS, "preload": False, "resultTypes": ["violations"]}
+COLOURS = ["color-contrast", "link-in-text-block"]  # of every text: by far the slowest
 
 # A tab that paints nothing calls no frame, and a fade may never report its end: nothing
 # here waits for either without an end of its own.
@@ -58,9 +59,10 @@ _SQUEEZED = """() => [...document.querySelectorAll('.fl-scroll svg')]
                    < parseFloat(svg.style.minWidth) - 1)
     .map(svg => svg.getAttribute('aria-label'))"""
 # A frame that scrolls sideways, without a sign of it or out of the keyboard's reach.
-_HIDDEN = """() => [...document.querySelectorAll('main *:not(svg *)')]
+_HIDDEN = """() => [...document.querySelectorAll('main *')]
     .filter(frame => frame.scrollWidth > frame.clientWidth + 2 && frame.clientWidth
         && ['auto', 'scroll'].includes(getComputedStyle(frame).overflowX)
+        && !frame.closest('svg')
         && !(frame.tabIndex === 0 && frame.getAttribute('aria-label')
             && frame.classList.contains('fl-more-right')))
     .map(frame => `scrolls unseen: ${frame.outerHTML.slice(0, 90)}`)"""
@@ -142,8 +144,48 @@ def _settled(page: Page, scheme: Any) -> str | None:
     return page.evaluate(_SETTLE, scheme)
 
 
+# Of all texts that are painted alike, on grounds that are painted alike, the smallest
+# part of the page: where a text stands out too little, so does that one.
+_ALIKE = """() => {
+    const grounds = new Map(), parts = new Map();
+    const ground = part => {
+        if (!part) return 'page';
+        if (!grounds.has(part)) {
+            const s = getComputedStyle(part), flows = ['static', 'relative'];
+            const own = [s.backgroundColor, s.backgroundImage, s.opacity].join();
+            const clear = own === 'rgba(0, 0, 0, 0),none,1' ? '' : own;
+            const apart = flows.includes(s.position) ? '' : grounds.size;
+            grounds.set(part, ground(part.parentElement) + clear + apart);
+        }
+        return grounds.get(part);
+    };
+    for (const part of document.body.querySelectorAll('*')) {
+        const says = [...part.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+        if (!says || !part.getClientRects().length) continue;
+        const s = getComputedStyle(part), size = part.getElementsByTagName('*').length;
+        const around = getComputedStyle(part.parentElement).color;
+        const ink = [s.color, around, s.fill, s.textShadow, s.visibility, s.fontSize];
+        const key = [...ink, s.fontWeight, ground(part)].join();
+        if (size < (parts.get(key)?.size ?? Infinity)) parts.set(key, {part, size});
+    }
+    return [...parts.values()].map(({part}) => part);
+}"""
+_VIOLATIONS = f"""async ([rest, colours]) => {{
+    const found = [];
+    for (const [where, options] of [[document, rest], [({_ALIKE})(), colours]]) {{
+        if (!options || where.length === 0) continue;
+        for (const {{id, nodes}} of (await axe.run(where, options)).violations)
+            found.push(...nodes.map(({{html}}) => `${{id}}: ${{html.slice(0, 120)}}`));
+    }}
+    return found;
+}}"""
+
+
 def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
-    """Violations of WCAG 2.1 AA that axe finds in one theme."""
+    """Violations of WCAG 2.1 AA that axe finds in one theme.
+
+    What is no matter of colours is looked for where it is light.
+    """
     page = visit.page
     page.emulate_media(color_scheme=scheme)
     if not page.evaluate("() => 'axe' in window"):
@@ -151,12 +193,10 @@ def not_accessible(visit: Visit, axe: Path, scheme: Any) -> list[str]:
     theme = _settled(page, scheme)
     if theme not in (scheme, None):
         return [f"in a {scheme} browser the page is {theme}"]
-    report = page.evaluate("options => axe.run(document, options)", AXE)
-    return [
-        f"{violation['id']}: {node['html'][:120]}"
-        for violation in report["violations"]
-        for node in violation["nodes"]
-    ]
+    rest = {**AXE, "rules": dict.fromkeys(COLOURS, {"enabled": False})}
+    return page.evaluate(
+        _VIOLATIONS, [scheme == "light" and rest, {**AXE, "runOnly": COLOURS}]
+    )
 
 
 def not_for_phones(visit: Visit) -> list[str]:

@@ -30,41 +30,50 @@ function hintBelow(frame, what) {
   return hint;
 }
 
-function markEdges(frame) {
-  if (!known.has(frame)) return; // it fits by now
+function edgesOf(frame) {
   const rest = frame.scrollWidth - frame.clientWidth - frame.scrollLeft;
-  frame.classList.toggle("fl-more-left", frame.scrollLeft > 2);
-  frame.classList.toggle("fl-more-right", rest > 2);
-  known.get(frame).hint?.classList.toggle("fl-done", rest <= 2);
+  return { left: frame.scrollLeft > 2, right: rest > 2 };
+}
+
+function markEdges(frame, { left, right } = edgesOf(frame)) {
+  if (!known.has(frame)) return; // it fits by now
+  frame.classList.toggle("fl-more-left", left);
+  frame.classList.toggle("fl-more-right", right);
+  known.get(frame).hint?.classList.toggle("fl-done", !right);
 }
 
 function isWide(frame, by = 0) {
   return frame.isConnected && frame.clientWidth && frame.scrollWidth > frame.clientWidth + by;
 }
 
+// All is measured before anything is written, or a long page would be laid out anew for
+// each of its frames.
 function markScrollers() {
-  for (const [frame, { hint, given }] of known) {
-    if (isWide(frame)) continue;
+  const gone = [...known.keys()].filter((frame) => !isWide(frame));
+  const come = [...document.querySelectorAll(FRAMES)].flatMap((frame) => {
+    const scrolls = isWide(frame) && !known.has(frame) && SCROLLS.has(getComputedStyle(frame).overflowX);
+    // A pixel or two are reached by the keyboard, too, but are nothing to speak of.
+    return scrolls ? [{ frame, what: whatIn(frame), far: isWide(frame, 2) }] : [];
+  });
+  for (const frame of gone) {
+    const { hint, given } = known.get(frame);
     hint?.remove();
     known.delete(frame);
     frame.classList.remove("fl-more-left", "fl-more-right");
     for (const name of given) frame.removeAttribute(name);
   }
-  const wide = [...document.querySelectorAll(FRAMES)].filter((frame) => isWide(frame));
-  for (const frame of wide) {
-    if (known.has(frame) || !SCROLLS.has(getComputedStyle(frame).overflowX)) continue;
-    const what = whatIn(frame);
+  for (const { frame, what, far } of come) {
     const said = { tabindex: 0, role: "group", "aria-label": `${what}, scrolls sideways` };
     if (frame.tabIndex === 0) delete said.tabindex;
     const given = Object.keys(said).filter(
       (name) => name === "tabindex" || !frame.hasAttribute(name),
     );
     for (const name of given) frame.setAttribute(name, said[name]);
-    // A pixel or two are reached by the keyboard, too, but are nothing to speak of.
-    known.set(frame, { hint: isWide(frame, 2) ? hintBelow(frame, what) : null, given });
+    known.set(frame, { hint: far ? hintBelow(frame, what) : null, given });
     frame.addEventListener("scroll", () => markEdges(frame), { passive: true });
   }
-  for (const frame of known.keys()) markEdges(frame);
+  const edges = [...known.keys()].map((frame) => [frame, edgesOf(frame)]);
+  for (const [frame, found] of edges) markEdges(frame, found);
 }
 
 let due = false;
