@@ -1,8 +1,8 @@
 """The playground below the site: its page's scripts, and the files that they ask for.
 
-What is exported takes minutes, so it is kept below `_build` until the code that it is
-made by changes; the scripts are no part of that. A story that promises what is not
-there ends the build.
+What is exported takes minutes, so it is kept until the code that it is made by changes,
+beside the data sets and below `_build`; the scripts are no part of that. A story that
+promises what is not there ends the build.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from fedlab_book.html import macros
-from fedlab_browser.playground import export, page_file, presets
+from fedlab_browser.playground import page_file, presets
 
 FOLDER = "playground"  # in the site's _static
 _SOURCES = ("fedlab_core", "fedlab_browser", "fedlab_ledger/model/verdict.py")
@@ -74,7 +74,9 @@ def made(root: Path) -> Path:
             "  the playground: its rules, traced, and its stories, played", flush=True
         )
         presets.keep(presets.PRESETS)
-        export.write(folder / "data")
+        (folder / "data").mkdir()
+        for name, content in page_file.kept().items():
+            (folder / "data" / name).write_bytes(content)
         stamp.write_text(mark)
     for name, content in page_file.scripts().items():
         (folder / name).write_bytes(content)

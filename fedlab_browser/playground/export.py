@@ -54,8 +54,9 @@ class Rules:
         self._at = {json.dumps(p, sort_keys=True): i for i, p in enumerate(known)}
 
     def keep(self, program: Program) -> int:
-        """The number of a program among all of them."""
+        """The number of a program among all; its shapes are for Python alone."""
         plain = _short(program.plain())
+        del plain["shapes"]
         said = json.dumps(plain, sort_keys=True)
         if said not in self._at:
             self._at[said] = len(self.programs)

@@ -133,11 +133,12 @@ def _quiet() -> bool:
 
 @cache
 def fingerprint() -> str:
-    """Digest of everything that the exported files are made by."""
+    """Digest of everything that the exported files are made by: no script is."""
     digest = hashlib.sha256()
     for package in (fedlab_core, fedlab_browser):
         folder = Path(str(package.__file__)).parent
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            apart = "__pycache__" in path.parts or export.PAGE in path.parents
+            if path.is_file() and not apart:
                 digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -157,6 +158,17 @@ def test_without_the_book_the_core_says_what_to_install(monkeypatch):
     monkeypatch.setattr(extensions, "entry_points", lambda group: [])
     with pytest.raises(InputError, match=r"pip install '\.\[book\]'"):
         fl.playground(ROOT)
+
+
+def test_another_script_of_the_page_traces_nothing_anew(monkeypatch):
+    read = Path.read_bytes
+
+    def outside(path: Path) -> bytes:
+        assert export.PAGE not in path.parents
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", outside)
+    assert page_file.fingerprint.__wrapped__() == page_file.fingerprint()
 
 
 def test_what_is_exported_is_kept(tmp_path, monkeypatch):

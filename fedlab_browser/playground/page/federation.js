@@ -336,10 +336,11 @@ export class Federation {
 
   plane(moves, after, clients) {
     const rows = moves.map(({ from, to }) => difference(from, to));
-    const gram = rows.map((a) => rows.map((b) => dot(a, b)));
+    const gram = rows.map((a, i) => rows.slice(0, i + 1).map((b) => dot(a, b)));
+    rows.forEach((_, i) => { for (let j = i + 1; j < rows.length; j++) gram[i][j] = gram[j][i]; });
     const directions = eigen(gram, 2).map(({ value, vector }, d) => {
       const along = new Float64Array(rows[0].length), scale = 1 / Math.sqrt(Math.max(value, 1e-30));
-      rows.forEach((row, i) => { for (let j = 0; j < along.length; j++) along[j] += scale * vector[i] * row[j]; });
+      rows.forEach((row, i) => add(along, scale * vector[i], row));
       const turned = this.directions?.[d] && dot(along, this.directions[d]) < 0;
       return turned ? along.map((v) => -v) : along;
     });
@@ -351,7 +352,7 @@ export class Federation {
     const shares = after.map(({ g }) => {
       const mine = moves.flatMap((m, i) => (m.g === g ? [i] : [])), sum = new Float64Array(rows[0].length);
       const weight = (i) => clients[moves[i].k].weight, parts = mine.map((i) => weight(i) * length(rows[i]));
-      for (const i of mine) for (let j = 0; j < sum.length; j++) sum[j] += weight(i) * rows[i][j];
+      for (const i of mine) add(sum, weight(i), rows[i]);
       const ways = parts.reduce((a, b) => a + b, 0);
       return ways ? [length(sum) / ways, Math.hypot(...parts) / ways] : [1, 1];
     });
@@ -379,14 +380,19 @@ function roundHalfEven(v) {
 function difference(from, to) {
   const names = Object.keys(from), total = names.reduce((sum, n) => sum + from[n].length, 0), out = new Float64Array(total);
   let at = 0;
-  for (const n of names) for (let i = 0; i < from[n].length; i++) out[at++] = to[n][i] - from[n][i];
+  for (const a of names.map((n) => [from[n], to[n]])) for (let i = 0, [b, c] = a; i < b.length; i++) out[at++] = c[i] - b[i];
   return out;
 }
 
+function add(to, times, row) {
+  for (let j = 0; j < to.length; j++) to[j] += times * row[j];
+}
+
 function dot(a, b) {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
+  let s = 0, t = 0, u = 0, v = 0, i = 0; // four sums, none of which waits for another
+  for (; i + 3 < a.length; i += 4) { s += a[i] * b[i]; t += a[i + 1] * b[i + 1]; u += a[i + 2] * b[i + 2]; v += a[i + 3] * b[i + 3]; }
+  for (; i < a.length; i++) s += a[i] * b[i];
+  return s + t + u + v;
 }
 
 // The largest eigenvalues of a small symmetric matrix, with their vectors (Jacobi).

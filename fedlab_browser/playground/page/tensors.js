@@ -91,22 +91,27 @@ function outer(shape, operands) {
   return [count, ...at];
 }
 
-// What of simd.wasm does an operation on numbers side by side, if anything.
-function inRow(op, strides) {
-  if (strides === "1 1 1") return simd[op];
-  return op === "mul" && strides === "1 1 0" ? simd.scale : null;
+// What of simd.wasm does an operation on n numbers side by side, if anything.
+function inRow(op, n, strides, k) {
+  const fours = n % 4 === 0;
+  if (strides === "1 1 1") return op === "gate" && !(fours && Math.fround(k) === k) ? null : simd[op];
+  if (strides !== "1 1 0") return null;
+  return op === "mul" ? simd.scale : op === "max" && fours ? simd.floor : null;
 }
 
 function rowwise(op, shape, operands, k) {
   const n = shape.at(-1) ?? 1, kernel = ROWS[op];
   const strides = operands.map(([, s]) => s.at(-1) ?? 0);
-  const fast = simd && n >= 64 && shape.length === 1 && inRow(op, strides.join(" "));
+  const fast = simd && n >= 64 && shape.length === 1 && inRow(op, n, strides.join(" "), k);
   if (fast) {
     const [p, i, j] = operands.map(([at]) => 4 * at);
-    return () => fast(n, p, i, j);
+    return () => fast(n, p, i, j, k);
   }
   const [r, s, t = 0, u = 0] = strides;
   const [count, P, I, J = I, L = I] = outer(shape.slice(0, -1), operands);
+  if (op === "take" && r === 1 && s === 1 && t === 0) { // whole rows, as they lie
+    return () => { for (let q = 0, i; q < count; q++) H.copyWithin(P[q], i = I[q] + k * H[J[q]], i + n); };
+  }
   if (count === 1) {
     const [p, i, j, h] = [P[0], I[0], J[0], L[0]];
     return () => kernel(n, p, r, i, s, j, t, k, h, u);
