@@ -90,7 +90,13 @@ function refresh() {
 }
 
 const WATCHED = { attributeFilter: ["open"], childList: true, subtree: true };
-const changes = new MutationObserver(schedule);
+const LIVE = "[data-playground]"; // draws many times a second: looked into once it rests
+let rests;
+const changes = new MutationObserver((all) => {
+  if (all.some(({ type, target }) => type === "attributes" || !target.closest?.(LIVE))) return schedule();
+  clearTimeout(rests);
+  rests = setTimeout(schedule, 300);
+});
 window.addEventListener("resize", schedule);
 window.addEventListener("load", schedule);
 schedule();

@@ -27,8 +27,18 @@ export const stroke = (colour) => make("svg", { viewBox: "0 0 18 10", class: "st
 export const key = (classes) => make("ul", { class: "pg-key" }, ...classes.map((c, i) => make("li", {},
   make("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, make("rect", { width: 10, height: 10, rx: 2, fill: CLASSES[i] })), c)));
 
+// Sizes are told by the browser: to ask while the page is being written lays it out anew.
+const sizes = new WeakMap();
+export function watch(svgs, changed) {
+  const watching = new ResizeObserver((all) => {
+    for (const { target, contentRect: { width, height } } of all) sizes.set(target, [width, height].map(Math.round));
+    changed();
+  });
+  for (const svg of svgs) watching.observe(svg);
+}
+
 function sized(svg) {
-  const size = [svg.clientWidth || 480, svg.clientHeight || 240];
+  const [width, height] = sizes.get(svg) ?? [0, 0], size = [width || 480, height || 240];
   svg.setAttribute("viewBox", `0 0 ${size.join(" ")}`);
   return size;
 }

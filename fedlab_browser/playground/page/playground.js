@@ -2,7 +2,7 @@
 
 import { division, roundsOf, splitName } from "./federation.js";
 import { get, startWorker } from "./files.js";
-import { curve, GROUPS, key, letters, make, percent, plane, reachOf, RUNS, strip, stroke } from "./pictures.js";
+import { curve, GROUPS, key, letters, make, percent, plane, reachOf, RUNS, strip, stroke, watch } from "./pictures.js";
 
 const ROWS = {
   split: "Letters are dealt", weigh: "It counts by", rule: "Each client trains by", pace: "Between rounds, by",
@@ -19,8 +19,8 @@ const FOR_BOTH = new Set(["split", "alpha", "rho", "ratio", "clients", "draw", "
 const PHRASES = { weigh: "counts by", pace: "meets by", server: "server:", groups: "averaged with", personal: "for itself:" };
 const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand" };
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
-// Milliseconds between rounds, and for all of them at most.
-const SPEEDS = ["watch", "fast"], PAUSE = 660, WATCHED = 20_000;
+// Milliseconds between rounds, for all of them at most, and between pictures at least.
+const SPEEDS = ["watch", "fast"], PAUSE = 660, WATCHED = 20_000, DRAWN = 80;
 const STOPS = [20, 40, 60]; // rounds at which Play pauses
 const CHECKED = 5; // rounds whose mean a story compares
 // What to try on the page of its own.
@@ -89,7 +89,7 @@ class Playground {
     if (band !== undefined) return this.banded(band, rows);
     if (pooled !== undefined) return this.onePlace(pooled, rows);
     this.busy = false;
-    if (run !== this.run.number) return this.playing && this.ask(); // of a run that is over
+    if (run !== this.run.number) return (this.playing || this.clicks-- > 0) && this.ask(); // of a run that is over
     const { pair } = this;
     for (const { place, row, homes } of played.filter(({ place }) => pair[place])) {
       pair[place].rows.push({ ...row, at: performance.now() });
@@ -100,8 +100,8 @@ class Playground {
     if (lost || pair.every((one) => this.over(one)) || (many >= this.until && this.run.address === this.address)) this.play(false);
     else if (this.playing ? this.speed === "fast" : this.clicks-- > 0) this.ask();
     else if (this.playing) this.waiting = setTimeout(() => this.ask(), Math.min(PAUSE, WATCHED / Math.min(this.until, this.most)));
-    this.drawing ??= requestAnimationFrame(() => {
-      this.drawing = undefined;
+    if (!this.playing || !(performance.now() < this.next)) this.drawing ??= requestAnimationFrame((now) => {
+      Object.assign(this, { drawing: undefined, next: now + DRAWN });
       if (this.run.rows.length) this.show();
     });
     if (lost) this.said.textContent = `Round ${lost.rows.length}: the training has diverged.`;
@@ -458,7 +458,7 @@ class Playground {
     this.stage = make("div", { class: "pg-stage" }, ...top, make("div", { class: "pg-bar" }, ...bar), make("div", { class: "pg-pictures" }, ...pair), this.seen, this.learnt);
     this.list = make("ul", { class: "pg-runs" });
     this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls), this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : [])));
-    new ResizeObserver(() => this.held && this.show()).observe(this.root);
+    watch(Object.values(this.pictures).flat(), () => this.held && this.show());
   }
 
   field(name, label) {
