@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from IPython.display import HTML
 from markupsafe import Markup
 
@@ -146,6 +147,10 @@ def _row(j: Judged, anchor: str) -> Markup:
         about.append(f"unit: {c.cell.unit}")
     if c.gain is not None or c.sign == 0:  # else only the sign is claimed
         about.append(f"tolerance {c.tolerance:g}")
+    if c.gain is not None and c.source != "the paper":
+        about.append(f"the gain is of {c.source}")
+    if j.lost:
+        about.append(f"of {v.n + v.lost} seeds {j.lost}")
     mine = our_gain(j)
     if v.n:
         sides = _html.sides(*(_mean(lines, j) for lines in (j.mine, j.theirs)))
@@ -159,12 +164,17 @@ def _row(j: Judged, anchor: str) -> Markup:
 
 
 def our_gain(j: Judged) -> str:
-    """The mean over seeds with its interval: +1.69 ± 1.14; a dash without a number."""
+    """The mean over seeds with its interval: +1.69 ± 1.14; a dash without a number.
+
+    Where seeds fall into two groups far apart, the mean of each is said, too.
+    """
     v, unit = j.verdict, j.claim.cell.unit
     if not v.n:
         return "–"
     width = f" ± {number(v.half, unit, like=v.mean)}" if math.isfinite(v.half) else ""
-    return f"{number(v.mean, unit, '+')}{width}"
+    apart = rule.two_groups(np.array([*j.by_seed.values()])) or ()
+    each = [f"{len(x)} seeds {number(float(x.mean()), unit, '+')}" for x in apart]
+    return "; ".join([f"{number(v.mean, unit, '+')}{width}", *each])
 
 
 def paper_gain(j: Judged) -> Markup:

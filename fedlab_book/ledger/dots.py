@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedlab_book.figures import INK, PALETTE, canvas, show, styled
-from fedlab_book.ledger.markup import number
+from fedlab_book.ledger.markup import number, whose
 from fedlab_ledger.model.describe import ran_on, without_names
 from fedlab_ledger.report.headline import Quoted, played
 
@@ -22,15 +22,17 @@ def dots(quotes: Sequence[Quoted], where: str) -> HTML:
     panels = _panels(quotes)
     done = played(quotes)
     ran = "; ".join(dict.fromkeys(ran_on(_setting(q)) for q in done))
+    theirs = whose(q.cell for q in quotes)
     alt = f"The paper's {where} and ours, a row a number. " + " ".join(
         f"{name}: {'; '.join(map(_said, rows))}." for name, rows in panels.items()
     )
+    number_ = "the paper's number" if theirs == "paper" else f"the {theirs}"
     caption = (
-        "Diamond: the paper's number. Circles: our seeds. Square and bar: their mean "
-        "with its 95 % interval; a bar that reaches the edge goes on beyond it."
+        f"Diamond: {number_}. Circles: our seeds. Square and bar: their mean with its "
+        "95 % interval; a bar that reaches the edge goes on beyond it."
     )
     caption += f" Ours ran on {ran}." if ran else " None of ours was run yet."
-    return show(_drawn(panels), alt, caption, ran)
+    return show(_drawn(panels, theirs), alt, caption, ran)
 
 
 def _setting(q: Quoted):
@@ -64,7 +66,7 @@ def _said(q: Quoted) -> str:
     if q.lines:
         seeds = ", ".join(seed(v, unit) for v in q.seeds.values())
         ours = f"ours {q.shown.ours} (seeds {seeds})"
-    return f"{q.cell.row}, paper {paper}, {ours}"
+    return f"{q.cell.row}, {whose([q.cell])} {paper}, {ours}"
 
 
 def seed(value: float | None, unit: str) -> str:
@@ -75,7 +77,7 @@ def seed(value: float | None, unit: str) -> str:
 
 
 @styled
-def _drawn(panels: dict[str, list[Quoted]]) -> Figure:
+def _drawn(panels: dict[str, list[Quoted]], theirs: str) -> Figure:
     tall = [_ROW * len(rows) + _TITLE for rows in panels.values()]
     height = sum(tall) + _BELOW
     fig, axes = canvas(
@@ -84,7 +86,7 @@ def _drawn(panels: dict[str, list[Quoted]]) -> Figure:
     for ax, (name, rows) in zip(axes[:, 0], panels.items(), strict=True):
         _panel(ax, name, rows)
     marks = (
-        {"color": _THEIRS, "marker": "D", "label": "paper"},
+        {"color": _THEIRS, "marker": "D", "label": theirs},
         {"color": _OURS, "marker": "o", "mfc": "none", "label": "a seed"},
         {"color": _OURS, "marker": "s", "label": "our mean"},
     )

@@ -16,6 +16,7 @@ from fedlab_book.ledger.claimed import claims_at
 from fedlab_book.ledger.dots import dots, seed
 from fedlab_book.ledger.markup import (
     folded,
+    head,
     judged,
     page,
     ran_cell,
@@ -32,7 +33,6 @@ from fedlab_ledger.report.headline import Quoted, played
 
 ANCHOR = "headline"
 _SEEDS = 3  # that a verdict takes
-_HEAD = ("", "paper", "ours", "ours ran on", "verdict")
 _parts, _html = macros("table"), macros("headline")
 
 
@@ -103,13 +103,13 @@ def _table(quotes: Sequence[Quoted], where: str, name: str) -> Markup:
         f"{name}, beside ours at the paper's scale: mean of our seeds with its 95 % "
         "interval, and below it every seed."
     )
-    return _html.table(_HEAD, groups, caption)
+    return _html.table(head(q.cell for q in quotes), groups, caption)
 
 
 def _row(q: Quoted, to: str) -> tuple[str, str, Markup]:
     if not q.lines:
         cost = q.cost or "what it takes was not tried"
-        cells = _html.waiting(cost, len(_HEAD) - 2)
+        cells = _html.waiting(cost, len(head([q.cell])) - 2)
     else:
         v = q.shown.verdict
         word = verdict_cell(q.shown.word)

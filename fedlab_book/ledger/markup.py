@@ -72,6 +72,12 @@ def theirs(cell: Cell) -> str:
     return f"{cell.paper_value:{digits}}{own}"
 
 
+def whose(cells: Iterable[Cell]) -> str:
+    """Head of the column of their numbers: the paper, or whose run they all are of."""
+    named = {c.source for c in cells if c.paper_value is not None}
+    return named.pop().removeprefix("the ") if len(named) == 1 else "paper"
+
+
 def number(value: float, unit: str, sign: str = "", like: float | None = None) -> str:
     """A number of ours: percents with two digits, counts in thousands with none.
 
@@ -164,7 +170,9 @@ def _counts(book: Book, tables: Sequence[Table]) -> list[Pair]:
     return [(sum(counts.values()) or "–", ""), *each]
 
 
-_HEAD = ("", "paper", "ours", "ours ran on", "verdict")
+def head(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Heads of a table's columns."""
+    return ("", whose(cells), "ours", "ours ran on", "verdict")
 
 
 def table_of(book: Book, table: Table) -> HTML:
@@ -187,7 +195,7 @@ def table_of(book: Book, table: Table) -> HTML:
         place(table),
         summed(book.cells(table)),
         _made_by(book, table, cells),
-        _HEAD,
+        head(s.cell for s in cells),
         groups,
         _traces(book, table, cells, anchors),
         _rest(table, rest) if rest else "",
@@ -279,7 +287,8 @@ def _waiting(cells: Sequence[Shown], table: Table, runs: Sequence[str] = ()) -> 
         found = [table.at(row, column) for column in table.columns]
         lines.append((row, [theirs(c) if c else "" for c in found]))
     units = ", ".join(dict.fromkeys(c.unit for c in table.cells))
-    head, caption = ("the paper's", *table.columns), f"The paper's numbers ({units})"
+    named = whose(table.cells)
+    head, caption = (named, *table.columns), f"Numbers of the {named} ({units})"
     return _html.waiting(why, head, lines, caption, runs)
 
 

@@ -159,7 +159,8 @@ def gains(rows: Sequence[Judged], alt: str, caption: str) -> HTML | None:
     said = [f"{without_names(j.claim.sentence)} {_gain(j)}" for j in rows]
     claim = rows[0].claim
     if claim.gain:
-        said.append(f"the paper {number(claim.gain, claim.cell.unit, '+')}")
+        theirs = number(claim.gain, claim.cell.unit, "+")
+        said.append(f"{claim.source} {theirs}")
     ran = "; ".join(dict.fromkeys(j.ran_on.rpartition(", ")[0] for j in rows))
     caption = f"{caption} Ours ran on {ran}."
     return show(_gains(rows), f"{alt} {'; '.join(said)}.", caption, ran)
@@ -184,7 +185,7 @@ def _gains(rows: Sequence[Judged]):
     claim = rows[0].claim
     ax.axvline(0, color=INK, linestyle=":", linewidth=1)
     if claim.gain:
-        ax.axvline(claim.gain, color=PALETTE["blue"], label="the paper's gain")
+        ax.axvline(claim.gain, color=PALETTE["blue"], label=claim.whose_gain)
         fig.legend(loc="outside upper left")
     ax.set_yticks(range(len(rows)), [without_names(j.claim.sentence) for j in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)

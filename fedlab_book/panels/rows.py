@@ -12,6 +12,7 @@ from fedlab_book.findings import Row, told
 from fedlab_book.panels.panel import ROW, Colours, Panel, looks_of, worded
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
+from fedlab_ledger.model.verdict import two_groups
 
 
 def gains(rows: Sequence[Row], unit: str = "points", title: str = "") -> Panel:
@@ -59,13 +60,15 @@ def beside(
                 mean, half = mean_interval(np.asarray(values, float))
                 reach = half if np.isfinite(half) else 0.0
                 ax.errorbar(mean, i + 0.16, xerr=reach, fmt="o", color=ours, capsize=3)
+                if two_groups(np.asarray(values, float)):  # the mean is nobody's
+                    ax.plot(values, [i + 0.34] * len(values), "|", color=ours)
         ax.set_yticks(range(len(pairs)), [name for name, *_ in pairs])
         ax.set(ylim=(len(pairs) - 0.5, -0.5), xlabel=unit, title=title)
         ax.grid(axis="both")
 
     each = "; ".join(
         f"{name}: paper {'none' if paper is None else f'{paper:g}'}, ours "
-        f"{pm(values, sign='') if len(values) else 'not run'}"
+        f"{_ours(np.asarray(values, float))}"
         for name, paper, values in pairs
     )
     names = {
@@ -74,6 +77,14 @@ def beside(
     }
     said = f"{worded(title, unit)}. {each}."
     return Panel(draw, said, high=70 + ROW * len(pairs), names=names)
+
+
+def _ours(values: np.ndarray) -> str:
+    """Our mean in words, and what two groups of seeds have where they lie apart."""
+    if not len(values):
+        return "not run"
+    each = [f"{len(v)} seeds near {v.mean():.1f}" for v in two_groups(values) or ()]
+    return ", ".join([pm(values, sign=""), *each])
 
 
 def bars(

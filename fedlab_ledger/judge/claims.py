@@ -69,6 +69,15 @@ class Judged:
         return ran_on(s, v.n, v.lost)
 
     @property
+    def by_seed(self) -> dict[int, float]:
+        """The difference of each seed that has a number on both sides."""
+        both = {
+            k: (self.mine[k]["value"], self.theirs[k]["value"]) for k in self._seeds
+        }
+        there = {k: v for k, v in both.items() if None not in v}
+        return {k: a - b for k, (a, b) in sorted(there.items())}
+
+    @property
     def lost(self) -> str:
         """Reasons why some seeds have no number; empty if all have one."""
         both = self.mine.keys() & self.theirs.keys()

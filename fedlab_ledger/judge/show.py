@@ -95,8 +95,8 @@ def _shown(cell: Cell, found: Found, scale: str | None) -> Shown:
     values = {seed: line["value"] for seed, line in mine.items()}
     verdict = Verdict(NONE, "tiny runs show that it works, nothing else")
     if at != "tiny" or not mine:
-        own = at == "paper"
-        verdict = judge(values, cell.paper_value, cell.tolerance, own_scale=own)
+        how = {"own_scale": at == "paper", "whose": cell.source}
+        verdict = judge(values, cell.paper_value, cell.tolerance, **how)
     seconds = sum(line["seconds"] for line in mine.values())
     device = ", ".join(sorted({line["device"] for line in mine.values()}))
     return Shown(cell, at, verdict, seconds, device)

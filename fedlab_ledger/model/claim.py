@@ -96,7 +96,14 @@ class Claim:
     def source(self) -> str:
         """Words for whose gain it is, where that is not the paper's."""
         other = [c.source for c in self.sides if c.source != "the paper"]
-        return other[0] if other and self.said is None else "the paper"
+        typed = self.said is not None and not self.again
+        return other[0] if other and not typed else "the paper"
+
+    @property
+    def whose_gain(self) -> str:
+        """Words for the gain: the paper's gain, or that of whose run it is."""
+        paper = self.source == "the paper"
+        return "the paper's gain" if paper else f"the gain of {self.source}"
 
     @property
     def gain(self) -> float | None:

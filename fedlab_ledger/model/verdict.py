@@ -174,8 +174,9 @@ def judge(
     tolerance: NotNegative,
     *,
     own_scale: bool = True,
+    whose: str = "the paper",
 ) -> Verdict:
-    """Verdict on the paper's number, by numbers of ours."""
+    """Verdict on the paper's number, or that of `whose` it is, by numbers of ours."""
     x = _numbers(values)
     if not values:
         return Verdict(NONE, "not run yet")
@@ -189,12 +190,28 @@ def judge(
     elif len(x) < LEAST:
         word, why = UNDECIDED, f"fewer than {LEAST} seeds decide nothing"
     elif _fits(off, half, tolerance):
-        word, why = MATCHES, f"within {tolerance:g} of the paper's {paper:g}"
+        word, why = MATCHES, f"within {tolerance:g} of {whose}'s {paper:g}"
     elif off - half > tolerance + _ROUNDING:
-        word, why = DIFFERS, f"{mean - paper:+.3g} from the paper's {paper:g}"
+        word, why = DIFFERS, f"{mean - paper:+.3g} from {whose}'s {paper:g}"
     else:
         word, why = UNDECIDED, f"it may be within {tolerance:g} of {paper:g} or not"
     return Verdict(word, f"{why}: {found}", mean, half, len(x), len(values) - len(x))
+
+
+def two_groups(x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The upper and the lower seeds, where they lie far apart; else nothing.
+
+    Two or more each, ten times as far from each other as within: their mean is then
+    nobody's number, and what happened is that some seeds did one thing, some another.
+    """
+    down = -np.sort(-x)
+    gaps = down[:-1] - down[1:]
+    at = int(gaps.argmax()) + 1 if len(gaps) else 0
+    upper, lower = down[:at], down[at:]
+    if min(len(upper), len(lower)) < 2:
+        return None
+    within = max(float(np.ptp(upper)), float(np.ptp(lower)))
+    return (upper, lower) if 0 < 10 * within < gaps.max() else None
 
 
 def _tie(mean: float, half: float, limit: float, seen: float) -> tuple[Word, str]:
@@ -237,4 +254,6 @@ def _found(x: np.ndarray, mean: float, half: float, lost: int, sign: str = "+") 
     if n == 0:
         return f"none of {lost} seeds has a number"
     width = f" ± {half:.2g}" if n > 1 else ""
-    return f"{mean:{sign}.3g}{width}, {many}{without}"
+    apart = two_groups(x)
+    each = ", ".join(f"{len(v)} at {v.mean():{sign}.3g}" for v in apart or ())
+    return f"{mean:{sign}.3g}{width}, {many}{without}{f': {each}' * bool(each)}"

@@ -11,14 +11,16 @@ stands tells it by that.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from operator import add
 from statistics import fmean
 
 import numpy as np
 from scipy.stats import binom
 
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.judge.claims import Judged, decided, different
+from fedlab_ledger.judge.claims import Judged, decided
 from fedlab_ledger.model.cells import Setting, Table
 from fedlab_ledger.model.describe import ran_on
 from fedlab_ledger.model.lines import Found, Line
@@ -30,6 +32,7 @@ from fedlab_ledger.report.book import Book
 SMALL = 0.25  # points: a gain below that is as good as none, however sure
 _RARE = 0.01  # so seldom would chance alone give as many, if we say "helps" or "hurts"
 _POINTS = {"%": 1.0, "share": 100.0}  # that one unit of a claim is
+_ALIKE = 0.05  # points: nearer than that in every seed, two runs are one by two names
 
 QUESTIONS = tuple(paper.question for paper in CHAPTERS.values())
 
@@ -76,12 +79,32 @@ class Effect:
     def by_seed(self) -> dict[int, float]:
         """The gain of each seed that gave a number on both sides."""
         scale = _POINTS[self.judged.claim.cell.unit]
-        found = _paired(self.judged.mine, self.judged.theirs)
-        return {seed: scale * gain for seed, gain in found.items()}
+        return {seed: scale * gain for seed, gain in self.judged.by_seed.items()}
 
     @property
     def gain(self) -> Gain:
         return Gain.of(list(self.by_seed.values()))
+
+    def repeats(self, other: "Effect") -> bool:
+        """Whether both are one experiment: by name, or by a choice that does nothing.
+
+        So it is where every seed has the same accuracies, on both sides, to within a
+        twentieth of a point.
+        """
+        common = self.by_seed.keys() & other.by_seed.keys()
+        pairs = zip(self._sides, other._sides, strict=True)
+        return len(common) >= LEAST and all(
+            abs(a[k] - b[k]) <= _ALIKE for a, b in pairs for k in common
+        )
+
+    @property
+    def _sides(self) -> list[dict[int, float]]:
+        """Both sides' accuracies in points, by seed, where there are any."""
+        points, sides = _POINTS[self.judged.claim.cell.unit], []
+        for lines in (self.judged.mine, self.judged.theirs):
+            there = {k: line["value"] for k, line in lines.items()}
+            sides.append({k: points * v for k, v in there.items() if v is not None})
+        return sides
 
     @property
     def paper(self) -> float | None:
@@ -118,7 +141,7 @@ class Tried:
 
     name: str
     effects: tuple[Effect, ...]
-    gain: Gain
+    by_seed: Mapping[int, float]
 
     @classmethod
     def of(cls, name: str, effects: Sequence[Effect]) -> "Tried":
@@ -129,8 +152,12 @@ class Tried:
         common = sorted(set.intersection(*map(set, runs)))
         if len(common) < LEAST:  # seeds were lost: the comparison with most of them
             best = (max(best, key=lambda e: len(e.by_seed)),)
-            return cls(name, best, best[0].gain)
-        return cls(name, best, Gain.of([fmean(r[k] for r in runs) for k in common]))
+            return cls(name, best, best[0].by_seed)
+        return cls(name, best, {k: fmean(r[k] for r in runs) for k in common})
+
+    @cached_property
+    def gain(self) -> Gain:
+        return Gain.of(list(self.by_seed.values()))
 
     @property
     def own_scale(self) -> bool:
@@ -153,27 +180,29 @@ class Tried:
 class Count:
     """How many of n settings came out ahead, how many behind.
 
-    In `shorter` of them runs have fewer rounds than the paper's.
+    In `shorter` of them runs have fewer rounds than the paper's, in `early` of those
+    that are behind.
     """
 
     ahead: int
     behind: int
     n: int
     shorter: int = 0
+    early: int = 0
 
     @classmethod
-    def of(cls, gains: Iterable[Gain], shorter: int = 0) -> "Count":
+    def of(cls, gains: Iterable[Gain], shorter: int = 0, early: int = 0) -> "Count":
         sides = [g.side for g in gains if g.n >= LEAST]
-        return cls(sides.count(1), sides.count(-1), len(sides), shorter)
+        return cls(sides.count(1), sides.count(-1), len(sides), shorter, early)
 
     def __add__(self, other: "Count") -> "Count":
-        sums = (self.ahead + other.ahead, self.behind + other.behind)
-        return Count(*sums, self.n + other.n, self.shorter + other.shorter)
+        return Count(*map(add, astuple(self), astuple(other)))
 
     def said(self, many: str) -> str:
         """In words: 2 of 5 settings (4 with fewer rounds), behind in none."""
         short = f" ({self.shorter} with fewer rounds than there)" * bool(self.shorter)
         behind = f"behind in {self.behind or 'none'}"
+        behind += f" ({self.early} with fewer)" * bool(self.early)
         return f"{self.ahead} of {self.n} {many}{short}, {behind}"
 
 
@@ -215,13 +244,12 @@ class Standing:
 class Answer:
     """Findings on a paper's main claim; `tried` in the order of the paper.
 
-    `waiting` of its settings were not run, or with too few seeds. `controls` need what
-    the method needs, and stand on the common fields as their counts say.
+    `controls` need what the method needs, and stand on the common fields as their
+    counts say.
     """
 
     question: Question
     tried: tuple[Tried, ...]
-    waiting: int
     standing: Standing
     controls: tuple[tuple[str, Count], ...] = ()
 
@@ -309,7 +337,7 @@ def standings(book: Book) -> dict[str, str]:
 def answer(question: Question, book: Book) -> Answer:
     """The answer to a question."""
     mine = [j for j in book.claimed(question.paper) if j.claim.role == "main"]
-    effects = [Effect(j) for j in different(j for j in mine if decided(j))]
+    effects = _once([Effect(j) for j in mine if decided(j)])
     again = [Effect(j) for j in book.claimed("gaps") if decided(j)]
     by_name: dict[str, list[Effect]] = {}
     for e in effects:
@@ -320,10 +348,19 @@ def answer(question: Question, book: Book) -> Answer:
     arms = (question.arm, *question.controls) if table else ()
     counts = [(arm, in_field(table, arm, book.found)) for arm in arms if table]
     fields = counts[0][1] if counts else Count(0, 0, 0)
-    shorter = sum(t.shorter for t in tried if t.gain.n >= LEAST)
-    standing = Standing(Count.of((t.gain for t in tried), shorter), fields)
-    waiting = len({j.claim.where for j in mine} - set(by_name))
-    return Answer(question, tried, waiting, standing, tuple(counts[1:]))
+    short = [t for t in tried if t.shorter and t.gain.n >= LEAST]
+    early = sum(t.gain.side == -1 for t in short)
+    own = Count.of((t.gain for t in tried), len(short), early)
+    return Answer(question, tried, Standing(own, fields), tuple(counts[1:]))
+
+
+def _once(effects: Sequence[Effect]) -> list[Effect]:
+    """Each experiment once: of those alike, that with most seeds; the order stays."""
+    kept: list[Effect] = []
+    for e in sorted(effects, key=lambda e: -e.gain.n):
+        if not any(e.repeats(one) for one in kept):
+            kept.append(e)
+    return [e for e in effects if any(e is one for one in kept)]
 
 
 def _longer(attempt: Effect, e: Effect) -> bool:

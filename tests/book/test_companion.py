@@ -12,6 +12,7 @@ from fedlab_book.ledger import companion
 from fedlab_book.ledger.companion import Entry, broken, entries, opened_paper
 from fedlab_book.ledger.drawings import Ran, differences, panel_of, several, told
 from fedlab_core.errors import InputError
+from fedlab_ledger.model.describe import network
 from fedlab_ledger.papers import PAPERS
 from tests.once import the_book
 from tests.test_architecture import MODULES, imported
@@ -52,6 +53,8 @@ def test_every_sentence_is_carried_and_what_was_measured_has_one(paper: str):
         ("cells", "table8 FedLAW | 25 % ~ FedAvg | 25 %"),
         ("cells", "figure4 loss more at 0.9 | FedAvg > 0"),
         ("fits", "table3 FedDF | FMNIST MLP, α=0.1"),
+        ("less", "table3: over FedAvg, FMNIST MLP, α=0.1"),
+        ("one lost", "table8: over FedAvg, 25 %"),
     ],
 )
 @pytest.mark.slow
@@ -61,6 +64,30 @@ def test_a_false_sentence_is_refused(verdict: str, claim: str, monkeypatch):
     monkeypatch.setattr(companion, "entries", lambda paper: [false])
     with pytest.raises(Unsupported, match="fedlaw: .* carry 'A planted one.': "):
         companion.companion(the_book(), "fedlaw")
+
+
+def test_braces_stand_for_what_two_groups_of_seeds_do(monkeypatch):
+    """FedCollab with C = 10: some seeds find the coalitions, the others do not."""
+    name = "Local, label shift, FMNIST, fixed C"
+    holds = {"open": [name]}
+    split = Entry(("table1",), "T", "They say.", f"So: {{{name}}}.", holds)
+    monkeypatch.setattr(companion, "entries", lambda paper: [split])
+    gains = opened_paper(the_book(), "fedcollab").claim(name).by_seed.values()
+    up, down = ([100 * v for v in gains if (v > 0) is side] for side in (True, False))
+    said = f"So: in {len(up)} seeds {np.mean(up):+.1f}, in {len(down)} "
+    said += f"{np.mean(down):+.1f} points."
+    assert said in str(companion.companion(the_book(), "fedcollab").data)
+    false = replace(split, found="So: {who gains, label shift, FMNIST}.")
+    monkeypatch.setattr(companion, "entries", lambda paper: [false])
+    with pytest.raises(Unsupported, match="are one group"):
+        companion.companion(the_book(), "fedcollab")
+
+
+def test_fedimpros_network_is_as_deep_as_its_page_says():
+    """Two hidden layers at the small scale; ResNet-18 is named after its layers."""
+    cell = the_book().tables["fedimpro/figure3"].cells[0]
+    assert network(cell.settings["small"]) == "MLP 128-128"
+    assert network(cell.settings["paper"]) == "ResNet-18"
 
 
 def test_a_sentence_needs_something_that_carries_it():

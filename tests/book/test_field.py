@@ -15,6 +15,7 @@ from fedlab_book.pages import abreast
 from fedlab_book.panels import picture
 from fedlab_browser.playground import state as can
 from fedlab_core.errors import InputError
+from fedlab_ledger.papers import field
 
 WIDE = np.array([-0.1, 0.0, 0.1, 0.0])  # half an interval is .13 wide
 
@@ -204,6 +205,19 @@ def test_gains_at_home_stand_beside_those_away():
         if host in found.ONE:
             assert f"{host} {at[host, where].told} points" in said
     assert said.count("others)") == len(found.ONE)
+
+
+def test_constants_at_an_end_of_what_was_tried_are_counted():
+    """The usual one is the middle of three, and stands in no list of the chosen."""
+    lists = [c for fields in field.CHOSEN.values() for c in fields.values()]
+    there = [len(field.TRIED) for _ in lists]
+    said = recorded.edges()
+    assert all(1.0 not in c.values() for c in lists)
+    assert f"Of {sum(there)} constants chosen so, {sum(map(len, lists))} are" in said
+    at_home = field.CHOSEN["for_all"]["rFedAvg's"]
+    assert ("rFedAvg+" in said) == ("rFedAvg+" in at_home)
+    assert "FedLAW" not in field.CHOSEN["for_all"]["FedLAW's"]
+    assert "FedLAW" not in said
 
 
 def test_recorded_fields_have_all_their_lines():

@@ -87,6 +87,19 @@ def test_the_picture_says_what_the_table_says(disco):
     assert "CIFAR-10" in attribute(shown.figure, "data-ran")
 
 
+def test_a_stored_run_of_the_authors_is_not_called_the_papers(stored):
+    """FedCollab's numbers are of its authors' run of one seed: head, mark and why."""
+    run, shown = "authors' stored run of seed 0", page(headline(stored, "fedcollab"))
+    assert text(shown.select("table")[0].select("th")[0]) == run
+    assert f"Diamond: the {run}." in text(shown.select_one("figcaption"))
+    assert f"Local, {run} 0.858" in attribute(shown.svg, "aria-label")
+    assert f"the gain is of the {run}" in text(shown.select_one(".fl-claims"))
+    whys = [text(e) for e in shown.select(".fl-trace > li")]
+    assert any(f"of the {run}'s 0.858" in why for why in whys)
+    assert not any("of the paper's 0" in why for why in whys)
+    assert text(page(headline(stored, "feddisco")).select("th")[0]) == "paper"
+
+
 def test_without_runs_no_data_are_ours_and_nothing_is_said_of_them():
     for paper, about in HEADLINES.items():
         shown = page(headline(EMPTY, paper))

@@ -14,6 +14,7 @@ from fedlab_ledger.papers import CLAIMS, HEADLINES, PAPERS, TABLES
 from fedlab_ledger.papers.gaps import Gap, Try
 from fedlab_ledger.report.gap_checks import checked_of
 from fedlab_ledger.report.headline import played, quoted, read_costs
+from tests.once import the_book
 
 BASE = Setting("letters", "fedavg", 3, local={"lr": 0.1, "crop": 4})
 
@@ -107,6 +108,19 @@ def test_the_last_try_of_a_cost_counts(tmp_path):
         '{"key": "a", "seconds": 1}\n{"key": "a", "seconds": 2}\n'
     )
     assert read_costs(tmp_path / "ledger")["a"]["seconds"] == 2
+
+
+def test_a_cost_that_is_another_runs_is_the_mean_of_its_stored_seconds():
+    """rFedAvg's headline was run with other inputs: `like` is the key of that."""
+    book = the_book()
+    like = {k: c for k, c in book.costs.items() if "like" in c}
+    assert {*like} == {c.key(SCALE) for c in HEADLINES["rfedavg"].cells}
+    for cost in like.values():
+        there = book.found.of(cost["like"]).values()
+        seconds = [line["seconds"] for line in there]
+        assert len(seconds) >= 3
+        assert cost["seconds"] == pytest.approx(np.mean(seconds), abs=0.1)
+    assert all(q.cost for q in book.headline("rfedavg"))
 
 
 def test_a_headline_of_other_cells_is_refused():

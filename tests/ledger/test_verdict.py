@@ -20,6 +20,7 @@ from fedlab_ledger.model.verdict import (
     UNDECIDED,
     counting,
     judge_gain,
+    two_groups,
 )
 from fedlab_ledger.model.verdict import judge as judged
 
@@ -72,6 +73,25 @@ def test_a_number_alone(case):
 def test_a_stand_in_s_number_has_no_verdict(values):
     verdict = judge(values, 70, own_scale=False)
     assert verdict.word == NO_VERDICT and verdict.mean == np.mean(values)
+
+
+def test_the_words_name_whose_number_it_is():
+    told = judge((70, 70, 70), 70, whose="a run").why
+    assert told.startswith("within 1 of a run's 70") and "paper" not in told
+    assert "from a run's 70" in judge((80, 80, 80), 70, whose="a run").why
+
+
+def test_seeds_far_apart_are_told_as_two_groups():
+    """Two or more each, and ten times as far from each other as within."""
+    found = two_groups(np.array([92.0, 47, 92.2, 48, 91.9]))
+    assert found is not None
+    assert [list(x) for x in found] == [[92.2, 92, 91.9], [48, 47]]
+    near = [91.0, 91.3, 91.6, 94.7, 95.0]  # 3.1 apart, .6 within
+    alone, alike = [92.0, 92.1, 92.2, 47.0], [1.0, 1.0, 0.9, 0.9]
+    for values in (near, alone, alike, [1.0, 2.0], [1.0], []):
+        assert two_groups(np.array(values)) is None
+    told = judge((92, 47, 92.2, 48, 91.9), 92).why
+    assert told.endswith("5 seeds: 3 at 92, 2 at 47.5")
 
 
 def test_the_interval_is_that_of_student():

@@ -2,8 +2,9 @@
 
 import pytest
 
+from fedlab_ledger.judge.claims import different
 from fedlab_ledger.papers import CLAIMS, PAPERS, TABLES
-from tests.once import each
+from tests.once import each, the_book
 
 ALL = [claim for claims in CLAIMS.values() for claim in claims]
 
@@ -31,6 +32,15 @@ def test_a_claim_compares_two_declared_cells(claim):
 def test_a_paper_has_claims_that_small_runs_can_judge(paper):
     small = [c for c in CLAIMS[paper] if "small" in c.cell.settings]
     assert len(small) >= 8
+
+
+@pytest.mark.slow
+def test_rfedavgs_scaffold_is_said_to_be_fedavg_and_counts_no_more_than_that():
+    """Its program corrects a copy of the model: the same run once more."""
+    rows = the_book().claimed("rfedavg")
+    named = [j for j in rows if "Scaffold" in (j.claim.cell.row, j.claim.beside.row)]
+    assert named and all("is FedAvg's in effect" in j.claim.sentence for j in named)
+    assert not {id(j) for j in different(rows)} & {id(j) for j in named}
 
 
 def test_the_main_claims_are_there():

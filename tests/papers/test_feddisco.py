@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from fedlab_ledger import Cell, Setting
+from fedlab_ledger.model.verdict import DIFFERS
 from fedlab_ledger.papers import TABLES
 from fedlab_ledger.papers.feddisco import PAPER
 from fedlab_ledger.papers.feddisco.tables import target
 from fedlab_ledger.papers.feddisco.worlds import ARMS
 from fedlab_ledger.run.build import data_of, scenario_of
+from tests.once import the_book
 
 # Printed in parentheses in Table 2: what Disco adds, method by method
 GAINS = {
@@ -53,6 +55,21 @@ def test_everything_is_declared():
     names |= {f"figure{n}" for n in (2, 4, 5, 8)}
     names |= {"stragglers", "regression", "femnist"}
     assert {t.name for t in TABLES.values() if t.paper == "feddisco"} == names
+
+
+def test_what_differs_in_table_3_is_read_with_the_papers_own_scatter():
+    """As the folder's docstring says: ten rounds' deviation, over the root of ten."""
+    book, tables = the_book(), TABLES["feddisco/table10"]
+    columns = [c for c in tables.cells if c.column == "deviation"]
+    errors = {c.row: (c.paper_value or 0) / 10**0.5 for c in columns}
+    assert 1 < max(errors.values()) < 1.3
+    near = set()
+    for s in book.cells(book.tables["feddisco/table3"]):
+        if s.word == DIFFERS and s.cell.column == "accuracy":
+            apart = abs(s.verdict.mean - (s.cell.paper_value or 0)) - s.verdict.half
+            if apart < s.cell.tolerance + errors[s.cell.row]:
+                near.add(s.cell.row)
+    assert near == {"SCAFFOLD", "FedDyn"}
 
 
 @pytest.mark.parametrize("method", GAINS)

@@ -24,9 +24,10 @@ def test_a_try_changes_something_and_the_first_only_the_seeds(gap: Gap):
 
     now = keys(gap.before)
     fresh = not set(gap.seeds) & set(gap.found_by)
-    for i, claim in enumerate(gap.claims):
+    for i, (claim, t) in enumerate(zip(gap.claims, gap.tries, strict=True)):
+        of = t.claim or gap.claim
         assert (keys(claim) == now) is (fresh and i == 0), claim.name
-        assert claim.gain == gap.claim.gain
+        assert (claim.gain, claim.again) == (of.gain, of.slug)
         first = not claim.sentence.endswith("once more")
         assert claim.seeds == (tuple(gap.seeds) if first else AGAIN)
     assert (gap.tries[0].words == SAME) is fresh
@@ -39,6 +40,18 @@ def test_seeds_that_found_a_gap_are_not_those_that_look():
     assert not {*FRESH} & {*AGAIN}
     for gap in EVERY:
         assert not {*gap.found_by} & {*FRESH, *AGAIN} or gap.scale == "paper"
+
+
+def test_a_try_may_look_at_a_claim_like_the_searchs():
+    """FedLAW's with 200 rounds is of every cell of Table 4, and alike in each."""
+    (many,) = [gap for gap in EVERY if gap.name == "fedlaw-many"]
+    longest = [t for t in many.tries if t.both.get("rounds") == 200]
+    of = [t.claim or many.claim for t in longest]
+    (table,) = [t for t in TABLES.values() if t.path == "fedlaw/table4"]
+    assert sorted(c.setting for c in of) == sorted(table.columns)
+    assert {c.cell.row for c in of} == {"FedLAW"}
+    assert {c.beside.row for c in of} == {"FedAvg"}
+    assert all(t.seeds == list(AGAIN) and len(t.both) == 1 for t in longest)
 
 
 @pytest.mark.parametrize("gap", EVERY, ids=lambda gap: gap.name)

@@ -7,6 +7,10 @@ divided by their sum; CIFAR images cropped and mirrored (CINIC's alike, which is
 guess); FedDyn and FedDC average plainly, FedDC without its gradient correction; best
 round reported.
 Nobody says which a and b stand behind a number: here .5 and .1, the code's.
+
+Table 3 is judged to within a point. Its numbers are means of ten rounds, and by how far
+these lie apart in Table 10 such a mean is itself uncertain by up to about a point: that
+SCAFFOLD and FedDyn differ hangs on less.
 """
 
 from pathlib import Path
