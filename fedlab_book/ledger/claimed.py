@@ -4,7 +4,6 @@ import inspect
 import math
 from collections.abc import Sequence
 
-import numpy as np
 from IPython.display import HTML
 from markupsafe import Markup
 
@@ -172,8 +171,7 @@ def our_gain(j: Judged) -> str:
     if not v.n:
         return "–"
     width = f" ± {number(v.half, unit, like=v.mean)}" if math.isfinite(v.half) else ""
-    apart = rule.two_groups(np.array([*j.by_seed.values()])) or ()
-    each = [f"{len(x)} seeds {number(float(x.mean()), unit, '+')}" for x in apart]
+    each = [f"{len(x)} seeds {number(float(x.mean()), unit, '+')}" for x in j.groups]
     return "; ".join([f"{number(v.mean, unit, '+')}{width}", *each])
 
 

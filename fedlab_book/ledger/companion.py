@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from IPython.display import HTML
 
 import fedlab_ledger.papers
@@ -45,7 +44,6 @@ from fedlab_ledger.model.verdict import (
     OPPOSITE,
     SAME,
     UNDECIDED,
-    two_groups,
 )
 from fedlab_ledger.papers.numbers import known, read
 from fedlab_ledger.report.book import NAMES, Book
@@ -122,10 +120,9 @@ def _groups(paper: Paper, name: str) -> str:
     """Seeds of a claim that are two groups: in 3 seeds +5.9, in 2 -39.6 points."""
     judged = paper.claim(name)
     unit = 100 if judged.claim.cell.unit == "share" else 1
-    apart = two_groups(np.array([*judged.by_seed.values()]))
-    if apart is None:
+    if not judged.groups:
         raise Unsupported(f"{paper.name}: the seeds of {name!r} are one group")
-    upper, lower = ((len(x), unit * float(x.mean())) for x in apart)
+    upper, lower = ((len(x), unit * float(x.mean())) for x in judged.groups)
     return f"in {upper[0]} seeds {upper[1]:+.1f}, in {lower[0]} {lower[1]:+.1f} points"
 
 
@@ -133,6 +130,21 @@ def _clear(paper: Paper, name: str) -> bool:
     """Whether a claim's gain over all rounds, not the last alone, is clear of zero."""
     judged = paper.claim(name)
     return side(list(judged.whole.values())) == judged.claim.sign
+
+
+def _smaller(paper: Paper, name: str) -> bool:
+    """Whether a claim has its sign at the paper's scale, and less than its size."""
+    j = paper.claim(name)
+    gain, mean = j.claim.gain, j.verdict.mean
+    if j.verdict.word != SAME or j.stand_in or gain is None:
+        return False
+    return j.claim.sign * (gain - mean) > j.claim.tolerance
+
+
+def _one_lost(paper: Paper, name: str) -> bool:
+    """Whether exactly one seed has no number, since it diverged."""
+    judged = paper.claim(name)
+    return judged.diverged == judged.verdict.lost == 1
 
 
 def _says(*words: str) -> Callable[[Paper, str], bool]:
@@ -147,8 +159,8 @@ _HOLDS: dict[str, Callable[[Paper, str], bool]] = {
     "open": _says(UNDECIDED, DIFFERS, NO_VERDICT),
     "alike": _says(AS_GOOD),
     "matches": _says(MATCHES),
-    "less": lambda paper, name: paper.claim(name).verdict.why.startswith("smaller"),
-    "one lost": lambda paper, name: paper.claim(name).lost == "1 diverged",
+    "less": _smaller,
+    "one lost": _one_lost,
     "rounds": _clear,
     "cells": _stands,
     "fits": _fits,

@@ -5,7 +5,7 @@ A claim is judged by the seeds that both cells were played with, at one scale.
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -31,6 +31,7 @@ from fedlab_ledger.model.verdict import (
     counting,
     judge_forms,
     judge_gain,
+    two_groups,
 )
 
 
@@ -71,20 +72,24 @@ class Judged:
     @property
     def by_seed(self) -> dict[int, float]:
         """The difference of each seed that has a number on both sides."""
-        both = {
-            k: (self.mine[k]["value"], self.theirs[k]["value"]) for k in self._seeds
-        }
-        there = {k: v for k, v in both.items() if None not in v}
-        return {k: a - b for k, (a, b) in sorted(there.items())}
+        return paired(self.mine, self.theirs)
+
+    @property
+    def groups(self) -> tuple[np.ndarray, ...]:
+        """The upper and the lower differences, where seeds fall into two groups."""
+        return two_groups(np.array([*self.by_seed.values()])) or ()
+
+    @property
+    def diverged(self) -> int:
+        """How many seeds have no number because a side of theirs diverged."""
+        bad = [self._pair(k) for k in self._seeds - self.by_seed.keys()]
+        return sum(any(line["diverged"] for line in lines) for lines in bad)
 
     @property
     def lost(self) -> str:
         """Reasons why some seeds have no number; empty if all have one."""
-        both = self.mine.keys() & self.theirs.keys()
-        bad = [k for k in both if None in (v["value"] for v in self._pair(k))]
-        diverged = [k for k in bad if any(v["diverged"] for v in self._pair(k))]
-        said = [f"{len(diverged)} diverged"] * bool(diverged)
-        far = len(bad) - len(diverged)
+        far = len(self._seeds) - len(self.by_seed) - self.diverged
+        said = [f"{self.diverged} diverged"] * bool(self.diverged)
         said += [f"{far} never came as far"] * bool(far)
         return ", ".join(said)
 
@@ -129,12 +134,24 @@ def different(rows: Iterable[Judged]) -> list[Judged]:
     The order stays; of equal ones with equally many seeds, the first is kept.
     """
     done = [row for row in rows if row.verdict.word != NONE]
-    kept: list[Judged] = []
-    for row in sorted(done, key=lambda row: -row.verdict.n):
-        if not any(row.repeats(one) for one in kept):
-            kept.append(row)
-    places = {id(row): i for i, row in enumerate(done)}
-    return sorted(kept, key=lambda row: places[id(row)])
+    return once(done, lambda row: row.verdict.n)
+
+
+def once(rows: Sequence[Any], seeds: Callable[[Any], int]) -> list[Any]:
+    """Rows without those that repeat another of as many `seeds` or more, in order."""
+    kept: list[Any] = []
+    for i, row in sorted(enumerate(rows), key=lambda pair: -seeds(pair[1])):
+        if not any(row.repeats(one) for _, one in kept):
+            kept.append((i, row))
+    return [row for _, row in sorted(kept, key=lambda pair: pair[0])]
+
+
+def paired(mine: Mapping[int, Line], theirs: Mapping[int, Line]) -> dict[int, float]:
+    """The difference of each seed that has a number on both sides."""
+    both = {
+        k: (mine[k]["value"], theirs[k]["value"]) for k in sorted(mine) if k in theirs
+    }
+    return {k: a - b for k, (a, b) in both.items() if a is not None and b is not None}
 
 
 @checked

@@ -20,10 +20,10 @@ import numpy as np
 from scipy.stats import binom
 
 from fedlab_core.metrics import mean_interval
-from fedlab_ledger.judge.claims import Judged, decided
+from fedlab_ledger.judge.claims import Judged, decided, once, paired
 from fedlab_ledger.model.cells import Setting, Table
 from fedlab_ledger.model.describe import ran_on
-from fedlab_ledger.model.lines import Found, Line
+from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.verdict import CHANCE, LEAST, clear_side
 from fedlab_ledger.papers import CHAPTERS
 from fedlab_ledger.papers.paper import Question
@@ -337,7 +337,7 @@ def standings(book: Book) -> dict[str, str]:
 def answer(question: Question, book: Book) -> Answer:
     """The answer to a question."""
     mine = [j for j in book.claimed(question.paper) if j.claim.role == "main"]
-    effects = _once([Effect(j) for j in mine if decided(j)])
+    effects = once([Effect(j) for j in mine if decided(j)], lambda e: e.gain.n)
     again = [Effect(j) for j in book.claimed("gaps") if decided(j)]
     by_name: dict[str, list[Effect]] = {}
     for e in effects:
@@ -352,15 +352,6 @@ def answer(question: Question, book: Book) -> Answer:
     early = sum(t.gain.side == -1 for t in short)
     own = Count.of((t.gain for t in tried), len(short), early)
     return Answer(question, tried, Standing(own, fields), tuple(counts[1:]))
-
-
-def _once(effects: Sequence[Effect]) -> list[Effect]:
-    """Each experiment once: of those alike, that with most seeds; the order stays."""
-    kept: list[Effect] = []
-    for e in sorted(effects, key=lambda e: -e.gain.n):
-        if not any(e.repeats(one) for one in kept):
-            kept.append(e)
-    return [e for e in effects if any(e is one for one in kept)]
 
 
 def _longer(attempt: Effect, e: Effect) -> bool:
@@ -386,11 +377,5 @@ def in_field(table: Table, arm: str, found: Found) -> Count:
     for column in dict.fromkeys(cell.column for cell in table.cells):
         sides = [table.at(name, column) for name in (arm, "FedAvg")]
         lines = [found.of(cell.key("small")) if cell else {} for cell in sides]
-        gains.append(Gain.of(list(_paired(*lines).values())))
+        gains.append(Gain.of(list(paired(*lines).values())))
     return Count.of(gains)
-
-
-def _paired(mine: Mapping[int, Line], theirs: Mapping[int, Line]) -> dict[int, float]:
-    """The difference of each seed that has a number on both sides."""
-    both = {k: (mine[k]["value"], theirs[k]["value"]) for k in mine if k in theirs}
-    return {k: a - b for k, (a, b) in both.items() if a is not None and b is not None}

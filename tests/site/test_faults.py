@@ -157,6 +157,12 @@ LOOKED_AT = {
         '<h1 style="color: #ccc; background: #fff"',
         lambda seen: visit.not_accessible(seen, AXE, "light"),
     ),
+    "pale text in the dark, of many alike": (
+        "<h1",
+        "<style>@media (prefers-color-scheme: dark) { p.one { color: #eee } }</style>"
+        '<p>One.</p><p>Two.</p><p class="one">Three.</p><p>Four.</p><h1',
+        lambda seen: visit.not_accessible(seen, AXE, "dark"),
+    ),
     "a theme that stays": ("<h1", "<h1", visit.stuck_theme),
 }
 

@@ -380,7 +380,10 @@ function roundHalfEven(v) {
 function difference(from, to) {
   const names = Object.keys(from), total = names.reduce((sum, n) => sum + from[n].length, 0), out = new Float64Array(total);
   let at = 0;
-  for (const a of names.map((n) => [from[n], to[n]])) for (let i = 0, [b, c] = a; i < b.length; i++) out[at++] = c[i] - b[i];
+  for (const n of names) {
+    const a = from[n], b = to[n];
+    for (let i = 0; i < a.length; i++) out[at++] = b[i] - a[i];
+  }
   return out;
 }
 
