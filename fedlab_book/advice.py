@@ -200,3 +200,21 @@ def below(drawn: tuple[Figure, str], alt: str, scope: str) -> Markup:
     """A picture below the sentence that it is for; a `render` of `widgets.frames`."""
     picture, said = drawn
     return macros("pages").advice(said, svg(picture, alt, scope))
+
+
+def edges() -> str:
+    """How many of the chosen constants are the least or largest that were tried."""
+    ends = {m: (min(tried), max(tried)) for m, tried in field.TRIED.items()}
+    edge = {
+        (method, where, judged): chosen.get(method, 1.0) in ends[method]
+        for judged, fields in field.CHOSEN.items()
+        for where, chosen in fields.items()
+        for method in ends
+    }
+    own = {HOME.get(f, f.removesuffix("'s")): f for f in field.FIELDS}
+    home = [m for m, f in own.items() if m in ends and edge[m, f, "for_all"]]
+    return (
+        f"Of {len(edge)} constants chosen so, {sum(edge.values())} are the least or "
+        "the largest of their three values. At home, for all letters, so are those of "
+        f"{', '.join(home)}. Beyond these values there may be better ones."
+    )

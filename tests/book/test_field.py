@@ -7,6 +7,7 @@ import pytest
 from IPython.display import HTML
 
 import fedlab_core as fl
+from fedlab_book import advice
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.field import deals, found, recorded
 from fedlab_book.chapters.field.found import ALL, BASE, OWN, Spot
@@ -211,7 +212,7 @@ def test_constants_at_an_end_of_what_was_tried_are_counted():
     """The usual one is the middle of three, and stands in no list of the chosen."""
     lists = [c for fields in field.CHOSEN.values() for c in fields.values()]
     there = [len(field.TRIED) for _ in lists]
-    said = recorded.edges()
+    said = advice.edges()
     assert all(1.0 not in c.values() for c in lists)
     assert f"Of {sum(there)} constants chosen so, {sum(map(len, lists))} are" in said
     at_home = field.CHOSEN["for_all"]["rFedAvg's"]

@@ -127,24 +127,6 @@ def at_home() -> str:
     return f"At home, by all letters: {'; '.join(told)}."
 
 
-def edges() -> str:
-    """How many of the chosen constants are the least or largest that were tried."""
-    ends = {m: (min(tried), max(tried)) for m, tried in field.TRIED.items()}
-    edge = {
-        (method, where, judged): chosen.get(method, 1.0) in ends[method]
-        for judged, fields in field.CHOSEN.items()
-        for where, chosen in fields.items()
-        for method in ends
-    }
-    own = {m: FIELDS[f] for m, f in HOME.items() if m in ends}
-    home = [m for m, where in own.items() if edge[m, where, "for_all"]]
-    return (
-        f"Of {len(edge)} constants chosen so, {sum(edge.values())} are the least or "
-        "the largest of their three values. At home, for all letters, so are those of "
-        f"{', '.join(home)}. Beyond these values there may be better ones."
-    )
-
-
 def never_behind(deals: Spots) -> str:
     """Methods that are nowhere clearly behind FedAvg, by all letters."""
     there = found.unbeaten(deals)
