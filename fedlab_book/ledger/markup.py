@@ -288,7 +288,7 @@ def _waiting(cells: Sequence[Shown], table: Table, runs: Sequence[str] = ()) -> 
         lines.append((row, [theirs(c) if c else "" for c in found]))
     units = ", ".join(dict.fromkeys(c.unit for c in table.cells))
     named = whose(table.cells)
-    head, caption = (named, *table.columns), f"Numbers of the {named} ({units})"
+    head, caption = (named, *table.columns), f"The {named}: its numbers ({units})"
     return _html.waiting(why, head, lines, caption, runs)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch.nn.functional import one_hot
 
 from fedlab_core import tree
 from fedlab_core.models.network import Network
@@ -14,11 +15,11 @@ def _rates(now: Round) -> torch.Tensor:
     """Share of each class's letters that each client's model reads."""
     w = now.world
     models = now.personal or tree.take(now.after, now.group_of)
-    net, classes, rates = Network(w.model), range(w.counts.shape[1]), []
-    for k in range(len(w)):
-        right = net(tree.take(models, k), w.x_test).argmax(1) == w.y_test
-        rates.append([right[w.y_test == c].float().mean() for c in classes])
-    return torch.tensor(rates)
+    net = Network(w.model)
+    read = [net(tree.take(models, k), w.x_test).argmax(1) for k in range(len(w))]
+    right = (torch.stack(read) == w.y_test).float()
+    of_class = one_hot(w.y_test, w.counts.shape[1]).float()
+    return right @ of_class / of_class.sum(0)
 
 
 def own_letters(now: Round) -> list[float]:

@@ -191,8 +191,10 @@ def promised(name: str, hook: Hook, clients: bool = False, trees: int = 1) -> Ho
         every = made if trees > 1 and isinstance(made, tuple) else (made,)
         good = len(every) == trees and all(isinstance(t, Mapping) for t in every)
         good = good and all(isinstance(v, Tensor) for t in every for v in t.values())
-        must = "twice tensors by name" if trees > 1 else "tensors by name"
-        require(good, f"{name} {name_of(hook)} must give {must}, not {shown(made)}")
+        if not good:  # said only then: to show tensors costs more than to make them
+            must = "twice tensors by name" if trees > 1 else "tensors by name"
+            fault = f"{name} {name_of(hook)} must give {must}, not {shown(made)}"
+            raise InputError(fault)
         return made
 
     run.__name__ = name_of(hook)

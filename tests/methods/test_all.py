@@ -54,6 +54,17 @@ def test_every_method_runs(furnished, name, participants, engine):
     assert not furnished.model.training, "the world is left as it was"
 
 
+@pytest.mark.parametrize("engine", ["stacked", "looped"])
+def test_training_shows_no_tensor_as_text(furnished, engine, monkeypatch):
+    """To write tensors out takes four times as long as to train on them."""
+    written = []
+    monkeypatch.setattr(torch.Tensor, "__repr__", lambda x: written.append(x) or "")
+    for name in METHODS:
+        method = METHODS[name](LOCAL, **BRIEF.get(name, {}))
+        fl.federate(furnished, method, 1, participants=3, engine=engine)
+        assert not written, name
+
+
 @pytest.mark.parametrize(
     "name, words",
     [
