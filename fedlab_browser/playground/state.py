@@ -177,7 +177,7 @@ KNOBS: dict[str, Slider] = {
         ("server", "fedavgm", "beta", "Momentum, β", (0.3, 0.5, 0.8), 0.5),
         ("server", "fedadam", "lr", "Server’s rate", (0.003, 0.01, 0.03), 0.01),
         ("server", "fedlaw", "server_epochs", "Server’s epochs", (5, 10, 20, 50), 20),
-        ("groups", "fedcollab", "C", "Capacity, C", (1, 3, 10, 30), 10),
+        ("groups", "fedcollab", "C", "Capacity, C", (1, 3, 5, 10, 15, 20, 30), 10),
         ("groups", "chosen", "who", "In one coalition", tuple(range(1024)), 3),
         ("personal", "ditto", "lam", "Tie, λ", (0, 0.1, 1, 5), 1),
     )

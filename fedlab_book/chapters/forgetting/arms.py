@@ -1,11 +1,11 @@
 """Rivals of chapter 7: a masked head, a head that the server refits, longer steps."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedlab_core.client import (
@@ -20,7 +20,7 @@ from fedlab_core.client import (
 from fedlab_core.keys import derive_seed
 from fedlab_core.methods.fedavg import fedavg
 from fedlab_core.rounds import Gathered, Method, Server, ServerState
-from fedlab_core.tree import Tree, gradient, subtree, weighted_sum, with_grad
+from fedlab_core.tree import Tree, subtree, weighted_sum
 
 TURN, OWN = "FedImpro, letters in turn", "FedImpro, own labels"
 MASKED, REFIT, TWICE = "masked head", "refit head", "head's steps doubled"
@@ -83,14 +83,15 @@ class Refit:
         y = torch.nonzero(n[:, 0]).flatten().repeat(self.draws)
         g = torch.Generator().manual_seed(derive_seed(*now.key, PURPOSE) % 2**32)
         xi = torch.randn(len(y), mu.shape[1], generator=g).to(mu)
-        drawn, head = mu[y] + s[y] * xi, subtree(mean, "head")
-        above = cast(nn.Module, now.view.model.head)
+        drawn, above = mu[y] + s[y] * xi, deepcopy(cast(nn.Module, now.view.model.head))
+        above.load_state_dict(subtree(mean, "head"))
+        weights = [w.requires_grad_() for w in above.parameters()]
         for _ in range(self.steps):
-            head = with_grad(head)
-            out = functional_call(above, head, (drawn,))
-            slope = gradient(F.cross_entropy(out, y), head)
-            head = {n: w.detach() - self.lr * slope[n] for n, w in head.items()}
-        model = mean | {f"head.{n}": w for n, w in head.items()}
+            slopes = torch.autograd.grad(F.cross_entropy(above(drawn), y), weights)
+            with torch.no_grad():
+                for w, slope in zip(weights, slopes, strict=True):
+                    w -= self.lr * slope
+        model = mean | {f"head.{n}": w.detach() for n, w in above.named_parameters()}
         return ServerState(model, memory={"moments": table}, start=mean)
 
 
