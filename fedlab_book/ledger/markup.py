@@ -298,9 +298,12 @@ def overview(book: Book) -> HTML:
     for paper in book.papers:
         tables = book.of(paper)
         seconds = book.seconds(tables)
-        time = _html.small(took(seconds)) if seconds else ""
+        time = _html.small(f"{took(seconds)} of computing") if seconds else ""
         lines.append((page(paper), NAMES[paper], time, _counts(book, tables)))
-    caption = "The papers’ numbers, and what was measured of them."
+    caption = (
+        "Cells of the ledger, and what was measured of them. No number at hand: the "
+        "paper has none, or only draws it."
+    )
     return HTML(str(_html.counted(("paper", *_COUNTED), lines, caption)))
 
 
@@ -314,8 +317,8 @@ def claimed(book: Book) -> HTML:
         cells = [(total.runs, ""), *numbers, last]
         lines.append((page(paper), NAMES[paper], "", cells))
     caption = (
-        "The papers’ claims by what was found; claims of one and the same run count "
-        "once. On stand-ins, but for those at the paper’s own scale."
+        "The papers’ claims by what was found. Two claims about one run count once. "
+        "Measured on stand-ins, unless it says: at the paper’s scale."
     )
     return HTML(str(_html.counted(("paper", "judged", *_CLAIMED), lines, caption)))
 

@@ -302,7 +302,7 @@ def test_claims_stand_beside_ours_with_a_verdict():
     told = {"Local": 0.858, "FedAvg": 0.4674, "FedCollab": 0.9247}
     table = paper.claims(FULL, told).set_index("")
     assert table.loc["FedCollab over alone", "paper"] == "+6.7"
-    assert table.loc["FedCollab over alone", "can we tell?"] == "same direction"
+    assert table.loc["FedCollab over alone", "can we tell?"] == "gains"
     assert table.loc["FedNova over alone", "can we tell?"] == "cannot tell"
 
 

@@ -161,7 +161,7 @@ def test_the_best_of_many_has_to_be_ahead_on_new_seeds():
     }
     told = found.curse(scores, "best", "base", [0, 1, 2], [3, 4, 5])
     assert told["holds"] and [r.values.mean() for r in told["rows"]] == [11, 6]
-    assert told["note"].endswith("The best is: best.")
+    assert told["note"].endswith("what FedAvg has not: best.")
     level = {**scores, "best": scores["best"] | {3: 49.0, 4: 50.0, 5: 52.0}}
     assert not found.curse(level, "best", "base", [0, 1, 2], [3, 4, 5])["holds"]
     # both others have a deviation of one: of a mean of three, 1 / sqrt(3) = .6

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from fedlab_book.bench import effect, pm, side, verdict
+from fedlab_book.bench import effect, pm, side
 from fedlab_core.errors import require
 from fedlab_ledger.report.book import opened
 
@@ -79,10 +79,11 @@ def claims(runs: Runs, published: Mapping[str, float]) -> pd.DataFrame:
     table = list[dict[str, str]]()
     for name, arm, base, theirs in rows:
         ours = over(runs, arm, base)
-        gap = 1.0 if theirs is None else 100 * (published["FedCollab"] - theirs)
-        told = "ahead" if theirs is None else f"{gap:+.1f}"
+        told = "ahead"
+        if theirs is not None:
+            told = f"{100 * (published['FedCollab'] - theirs):+.1f}"
         line = {"": name, "paper": told, "here": pm(ours), "seeds": str(len(ours))}
-        table.append(line | {"can we tell?": verdict(ours, gap)})
+        table.append(line | {"can we tell?": effect(ours)})
     ours = over(runs, "FedNova", "Local")
     line = {"": "FedNova over alone", "paper": "–", "here": pm(ours)}
     table.append(line | {"seeds": str(len(ours)), "can we tell?": effect(ours)})

@@ -240,7 +240,8 @@ def curse(
         for some in (old, new)
     ]
     rows = [Row(n, v) for n, v in zip(names, gains, strict=True)]
-    note = f"Over FedAvg, points. The best is: {best}."
+    own = [a for a, b in zip(best.split(", "), base.split(", "), strict=True) if a != b]
+    note = f"Over FedAvg, points. The best has what FedAvg has not: {', '.join(own)}."
     return {"rows": rows, "holds": side(gains[1]) == 1, "note": note}
 
 
