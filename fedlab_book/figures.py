@@ -21,13 +21,12 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
-from IPython.display import HTML
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -37,6 +36,9 @@ from matplotlib.text import Text
 from PIL import Image
 
 from fedlab_book.html import macros
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
 
 _html = macros("pages")
 INK = "black"  # svg() lets everything black take the page's text colour
@@ -237,8 +239,10 @@ def plain(caption: str) -> str:
     return caption
 
 
-def show(fig: Figure, alt: str, caption: str | None = None, ran: str = "") -> HTML:
+def show(fig: Figure, alt: str, caption: str | None = None, ran: str = "") -> "HTML":
     """Display a figure: `alt` says what is drawn, `caption` what to see in it."""
+    from IPython.display import HTML  # only a notebook has it
+
     return HTML(str(framed(svg(fig, alt), caption, ran)))
 
 

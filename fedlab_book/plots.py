@@ -22,9 +22,9 @@ class Picture:
     alt: str
 
     def _repr_html_(self) -> str:
-        from fedlab_book.figures import show
+        from fedlab_book.figures import framed, svg
 
-        return str(show(self.figure, self.alt).data)
+        return str(framed(svg(self.figure, self.alt)))
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write it as SVG, PNG or PDF, by the ending of the file's name."""
@@ -47,7 +47,7 @@ def _figures() -> Any:
     try:
         from fedlab_book.figures import canvas, look
     except ModuleNotFoundError as error:
-        said = f"plot needs {error.name or error}: pip install matplotlib ipython"
+        said = f"plot needs {error.name or error}: pip install matplotlib"
         raise InputError(said) from None
     return canvas, look
 

@@ -17,6 +17,10 @@ CONTIGUOUS = torch.contiguous_format
 
 def tree_map(function: Callable[..., Tensor], *trees: Tree) -> Tree:
     """Apply a function to the tensors of the same name."""
+    for tree in trees[1:]:
+        if lost := sorted(trees[0].keys() - tree.keys()):
+            has = ", ".join(sorted(tree.keys() - trees[0].keys())) or "no other name"
+            raise InputError(f"a tree lacks {', '.join(lost)}, but has {has}")
     return {name: function(*(tree[name] for tree in trees)) for name in trees[0]}
 
 

@@ -41,6 +41,7 @@ from fedlab_core.rounds.method import Method
 from fedlab_core.rounds.run import run_all
 from fedlab_core.rounds.validate_hooks import on_everybodys
 from fedlab_core.rounds.worlds import world_of
+from fedlab_use.choices import add_aims, add_presence, aims, outputs, taking_part
 from fedlab_use.keep import saved
 from fedlab_use.own import named_function, read_dataset
 from fedlab_use.settings import each_file, read_settings, write_settings
@@ -76,6 +77,8 @@ def _world_options(parser: argparse.ArgumentParser) -> None:
     add("dataset", help=f"what is learnt: {', '.join(data.NAMES)}; {own}")
     add("--data", metavar="DIR", help="folder of data files (else $FEDLAB_DATA, cache)")
     add("--noise", type=option(NotNegative), help="letters only: pixel noise (.35)")
+    numbers = "a file of your own: its y are numbers to predict, not classes"
+    add("--numbers", action="store_true", help=numbers)
     add("--split", default="dirichlet", choices=tuple(KINDS))
     add(
         "--split-set",
@@ -122,8 +125,9 @@ def _add_train(verbs) -> None:
     known = ", ".join(models.MODELS)
     add("--model", default="mlp", help=f"one of {known}; or my.net:make (mlp)")
     add("--own-test", type=option(Fraction), help="share that each client tests on")
+    add_aims(add)
     add("--rounds", type=option(Count), default=20)
-    add("--participants", type=option(Count), metavar="N", help="drawn a round (all)")
+    add_presence(add)
     add("--epochs", type=option(Whole), default=5, help="local epochs E (5)")
     add("--batch", type=option(Count), default=32, help="mini-batch B (32)")
     rates = ".1; .01 with rmsprop, .001 with adam and adamw"
@@ -153,7 +157,8 @@ def _add_files(add) -> None:
 
 def _load(args: argparse.Namespace) -> data.Dataset:
     if args.dataset.endswith(".npz"):
-        return read_dataset(args.dataset)
+        return read_dataset(args.dataset, numbers=args.numbers)
+    require(not args.numbers, "--numbers: only with a file of your own, mine.npz")
     options = {} if args.noise is None else {"noise": args.noise}
     return data.load(args.dataset, root=args.data, **options)
 
@@ -249,8 +254,9 @@ def _train(args: argparse.Namespace) -> int:
         brought("can_draw")(drawn)
     if args.checkpoint is not None:
         writable(args.checkpoint, "--checkpoint", force=True)
-    method, dataset = _method(args), _load(args)
-    runs = _runs(args, method, dataset)
+    method, how, who = _method(args), aims(args), taking_part(args)
+    dataset = _load(args)
+    runs = _runs(args, method, dataset, how, who)
     with ExitStack() as closing:
         runs = [replace(r, observe=_watched(args, r, closing)) for r in runs]
         how = {"engine": args.engine, "precision": args.precision}
@@ -264,22 +270,30 @@ def _train(args: argparse.Namespace) -> int:
     return int(any(h.diverged for h in histories))
 
 
-def _runs(args: argparse.Namespace, method: Method, dataset: data.Dataset) -> list[Run]:
-    """A run a seed, each with its own split."""
+def _runs(
+    args: argparse.Namespace,
+    method: Method,
+    dataset: data.Dataset,
+    how: dict[str, Any],
+    who: Any,
+) -> list[Run]:
+    """A run a seed, each with its own split; `how` has loss and metric."""
     proxy = None if args.proxy is None else Proxy(args.proxy)
     make = (
         named_function(args.model, "--model")
         if ":" in args.model
-        else models.build(args.model, dataset.shape, len(dataset.classes))
+        else models.build(args.model, dataset.shape, outputs(args, dataset))
     )
-    stop, runs = None if args.stop is None else Patience(args.stop), []
+    runs = []
     for seed in args.seeds:
         made = _split(args, dataset, seed)
         if args.own_test is not None:
             made = own_tests(made, args.own_test, seed=seed)
-        place = world_of(made, make, args.device, proxy=proxy)
-        who = {"participants": args.participants, "stop": stop}
-        runs.append(Run(place, method, args.rounds, seed, **who))
+        place = world_of(made, make, args.device, proxy=proxy, **how)
+        column = place.judged_by
+        stop = args.stop and Patience(args.stop, 0, column, column == "loss")
+        more = {"participants": who, "stop": stop}
+        runs.append(Run(place, method, args.rounds, seed, **more))
     return runs
 
 
@@ -318,22 +332,29 @@ def _write(
     return wrote
 
 
+_THREE = ("last", "best", "mean")
+
+
 def _report(method: Method, histories: Sequence[History]) -> None:
-    print(f"{method.name}: test accuracy in %, last round / best / mean of last 5")
+    metric = histories[0].metric
+    share = metric == "accuracy"
+    named = f"test {metric}{' in %' * share}"
+    print(f"{method.name}: {named}, last round / best / mean of last 5")
     table, grouped = [], method.groups not in (everyone, nobody)
+    kind = ".2f" if share else ".4g"
     for h in histories:
-        row = [100 * h.accuracy(which) for which in ("last", "best", "mean")]
+        row = [h.score(which) * (100 if share else 1) for which in _THREE]
         table.append(row)
         note = f"  diverged at round {h.diverged_at}" if h.diverged else ""
         if grouped:
             n = len(set(h.group_of))
             note += f"  in {n} group{'' if n == 1 else 's'}"
-        print(f"  seed {h.seed}: " + " / ".join(f"{v:.2f}" for v in row) + note)
+        print(f"  seed {h.seed}: " + " / ".join(f"{v:{kind}}" for v in row) + note)
     sound = [row for row, h in zip(table, histories, strict=True) if not h.diverged]
     if len(table) > 1 and sound:
         n, (means, half) = len(sound), mean_interval(np.array(sound), axis=0)
         shown = " / ".join(
-            f"{m:.2f} ± {w:.2f}" for m, w in zip(means, half, strict=True)
+            f"{m:{kind}} ± {w:{kind}}" for m, w in zip(means, half, strict=True)
         )
         of = f" of {len(table)}; the others diverged" * (n < len(table))
         print(f"  mean:   {shown}  (95 % t interval, {n} seeds{of})")

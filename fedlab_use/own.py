@@ -119,7 +119,7 @@ def _labels(
     parts = [_array(train, "y_train"), _array(test, "y_test")]
     for part, y in zip(("y_train", "y_test"), parts, strict=True):
         require(y.ndim == 1, f"{part} must be one label a sample, not {y.shape}")
-        cure = "" if y.dtype.kind != "f" else ": numbers=True if it is to be predicted"
+        cure = "" if y.dtype.kind != "f" else ": numbers=True (--numbers) to predict it"
         good = y.dtype.kind in "iubUSO"
         require(good, f"{part} must be labels, not {y.dtype}{cure}")
     new = [] if classes is not None else [*{*parts[1].tolist()} - {*parts[0].tolist()}]
@@ -178,10 +178,11 @@ def _measured(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 @checked
-def read_dataset(path: str | os.PathLike) -> Dataset:
+def read_dataset(path: str | os.PathLike, numbers: bool = False) -> Dataset:
     """The `dataset` of an `.npz` file with x_train, y_train, x_test and y_test.
 
     It may hold classes, owners_train and owners_test, too. Nothing is unpickled.
+    `numbers` is as for `dataset`.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -192,7 +193,7 @@ def read_dataset(path: str | os.PathLike) -> Dataset:
     missing = [n for n in FILE if n not in arrays]
     require(not missing, f"{path} lacks {', '.join(missing)}")
     given = [arrays.pop(n) for n in FILE]
-    return dataset(*given, name=Path(path).stem, **arrays)
+    return dataset(*given, name=Path(path).stem, numbers=numbers, **arrays)
 
 
 def named_function(text: str, option: str) -> Callable:

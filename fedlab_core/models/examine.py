@@ -127,7 +127,7 @@ def _a_function(model: nn.Module, x: Tensor, training: bool) -> bool:
             said = probe(there)
             alone, again = other(x[:1].clone()), other(x.clone())
         except _UNFIT:
-            return False  # samples that do not fit are refused where they are used
+            return False  # `world` refuses samples that do not fit
     kind = type(said).__name__
     require(isinstance(said, Tensor), f"{who} must give a tensor of logits, not {kind}")
     written = there._version > 0

@@ -59,11 +59,8 @@ def given_loss(model: nn.Module, loss: Each, x: Tensor, y: Tensor) -> None:
     """Tell a network its loss, once it was tried on samples and their labels."""
     name, flat = name_of(loss), False
     with torch.no_grad():
-        try:
-            out = model(x)
-        except UNFIT:
-            out = None  # samples that do not fit are refused where they are used
-        if out is not None and not (flat := _flat(loss, out, y)):
+        out = model(x)
+        if not (flat := _flat(loss, out, y)):
             shapes = f"outputs of shape {tuple(out.shape)}, labels of {tuple(y.shape)}"
             try:
                 said = loss(out, y)

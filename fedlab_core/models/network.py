@@ -86,6 +86,7 @@ class Network:
         for m in drops.values() if training else ():
             m.salt = next(free) if m.salt is None else m.salt
         self.live: Tree = dict(self.model.named_parameters())
+        self.whole = self.model.state_dict()
         self.keys = [f"{n}.key" for n in drops]
         self.weights = [f"{n}.sample_weight" for n in self.norms]
         self.slots: dict[str, tuple[dict, str]] = {
@@ -176,6 +177,10 @@ class Network:
         self, part: str, params: Tree, x: Tensor, weight: Tensor | None = None
     ) -> Tensor:
         now = self.bound
+        if params is not self.live:
+            like = self.whole if now is None else self.live
+            if not like.keys() <= params.keys() <= self.slots.keys():
+                check_shapes(params, like, "the network's parameters must be")
         if now is None:
             return self.call(part, params, x)
         own = params is now.params

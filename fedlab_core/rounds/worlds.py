@@ -16,7 +16,8 @@ from fedlab_core.errors import require
 from fedlab_core.metrics.measures import Metric
 from fedlab_core.models import made_by
 from fedlab_core.models.examine import examined
-from fedlab_core.models.losses import UNFIT, Each, given_loss, name_of, own_loss
+from fedlab_core.models.losses import Each, given_loss, name_of, own_loss
+from fedlab_core.models.network import takes
 from fedlab_core.partition import Partition
 from fedlab_core.partition.scenarios import Scenario
 from fedlab_core.rounds.server import ServerView
@@ -176,7 +177,7 @@ def world(
     require(len(x_test) > 0, f"{data.name} has no test sample")
     with torch.random.fork_rng(devices=[]):  # draws that no state has stay the same
         torch.default_generator.manual_seed(0)
-        model = examined(made_by(make), x[:2]).eval()  # whoever trains it copies it
+        model = _fitting(make, loss, (x, y), (x_test, y_test))
     labels, known = y_test.cpu().numpy(), None
     if loss:
         y, y_test = _targets(data, y, y_test, _tells_classes(model, x[:2], data))
@@ -210,15 +211,25 @@ def world(
     )
 
 
+def _fitting(
+    make: Callable[[], nn.Module], loss: Each | None, *parts: tuple[Tensor, Tensor]
+) -> nn.Module:
+    """The network that `make` gives; refused if samples or labels do not fit it."""
+    model = examined(
+        made_by(make), parts[0][0][:2]
+    ).eval()  # whoever trains it copies it
+    for x, y in parts:
+        if len(x):
+            takes(model, model.state_dict(), x, None if loss else y)
+    return model
+
+
 def _tells_classes(model: nn.Module, x: Tensor, data: Dataset) -> bool:
     """Whether a network has an output for each class of data without targets."""
     if data.targets_train is not None:
         return False
     with torch.no_grad():
-        try:
-            return model(x).shape == (len(x), len(data.classes))
-        except UNFIT:  # samples that do not fit are refused where they are used
-            return False
+        return model(x).shape == (len(x), len(data.classes))
 
 
 def _targets(

@@ -175,9 +175,8 @@ def test_an_mlp_takes_rows_and_refuses_texts(name):
     assert build(name, (40,), 10)()(torch.zeros(2, 40)).shape == (2, 10)
     words = np.ones((9, 40), np.int32)
     texts = fl.dataset(words, [0, 1, 2] * 3, words, [0, 1, 2] * 3)
-    place = fl.world(texts, fl.iid(texts.y_train, 3), build(name, texts.shape, 3))
     with pytest.raises(InputError, match=r"the network takes no x of shape \(40,\)"):
-        fl.federate(place, fl.fedavg(), 1)
+        fl.world(texts, fl.iid(texts.y_train, 3), build(name, texts.shape, 3))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import fedlab_core as fl
 from fedlab_core.errors import InputError
@@ -66,7 +65,7 @@ def test_draws_are_among_those_who_hold_samples(place):
 def test_a_world_in_which_nobody_holds_anything_is_refused(small_data):
     nothing = Partition("mine", {}, (np.zeros(0, dtype=np.int64),) * 2)
     with pytest.raises(InputError, match="gives no client a sample"):
-        fl.world(small_data, nothing, lambda: nn.Linear(64, 10))
+        fl.world(small_data, nothing, fl.build("mlp", small_data.shape, 10))
 
 
 def test_an_empty_client_changes_nothing_for_the_others(small_data):

@@ -14,9 +14,11 @@ from torch.nn import functional as F
 import fedlab_core as fl
 from fedlab_core.client import entropies
 from fedlab_core.errors import InputError
+from fedlab_core.metrics import evaluate, evaluate_own, logits
 from fedlab_core.rounds import Groups
 from fedlab_core.rounds.groups import everyone
 from fedlab_core.rounds.validate_hooks import groups_of
+from fedlab_core.tree import repeat
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,35 @@ def test_an_error_in_a_rule_says_where_and_keeps_its_kind(
         fl.federate(small_world, method, 1, engine=engine)
     assert error.value.__notes__ == ["(in training, round 1 of Broken)"]
     assert error.traceback[-1].name == "broken"
+
+
+@pytest.mark.parametrize("engine", ["looped", "stacked"])
+@pytest.mark.parametrize("called", [None, "0.wieght"])
+def test_a_network_is_given_its_own_names(small_world, small_local, engine, called):
+    """One that is missing would be the network's own numbers, whoever asks."""
+    first = small_world.parameters[0]
+
+    def wrong(tree):
+        rest = {n: v for n, v in tree.items() if n != first}
+        return rest | ({called: tree[first]} if called else {})
+
+    def loss(net, params, batch, given):
+        return batch.mean(net.each(net(wrong(params), batch.x), batch.y))
+
+    has = re.escape(called) if called else "{}"
+    words = f"the network's parameters must be .*{re.escape(first)}.*, not .*{has}"
+    method = replace(fl.fedavg(small_local), rule=fl.Rule(loss))
+    with pytest.raises(InputError, match=words):
+        fl.federate(small_world, method, 1, engine=engine)
+    model, x, y = small_world.model, small_world.x[:2], small_world.y[:2]
+    state = wrong(model.state_dict())
+    for call in (
+        lambda: logits(model, state, x),
+        lambda: evaluate(model, repeat(state, 1), x, y, 10),
+        lambda: evaluate_own(model, repeat(state, 1), x, y, [[0, 1]]),
+    ):
+        with pytest.raises(InputError, match=f"must be .*{re.escape(first)}"):
+            call()
 
 
 def test_an_error_in_a_server_says_where(small_world, small_local):

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
+import fedlab_core as fl
 from fedlab_core import Dataset, Partition, Proxy, build, iid, load, world
 from fedlab_core.errors import InputError
 
@@ -162,3 +164,34 @@ def test_a_data_set_is_left_as_it_was(rows):
 
     w, same = (world(d, iid(d.y_train, 2), net) for d in (data, replace(data)))
     assert np.array_equal(data.x_train, kept) and torch.equal(w.x, same.x)
+
+
+def table(columns: int, classes: int = 3) -> Dataset:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, columns)).astype(np.float32), np.arange(12) % classes
+    return fl.dataset(x[:8], y[:8], x[8:], y[8:], classes=range(classes))
+
+
+@pytest.mark.parametrize("inside, outputs, words", [
+    (8, 3, r"the network takes no x of shape \(5,\): .*1x5 and 8x3"),
+    (5, 2, r"y has the label 2, but the network's outputs are \(2,\)"),
+])  # fmt: skip
+def test_a_network_of_another_width_is_refused_when_the_world_is_made(
+    inside, outputs, words
+):
+    data = table(5)
+    with pytest.raises(InputError, match=words) as refused:
+        world(data, iid(data.y_train, 2), lambda: nn.Linear(inside, outputs))
+    assert "\n" not in str(refused.value)
+
+
+def test_widths_are_refused_with_a_loss_and_of_test_samples_too():
+    data = table(5, 2)
+    split = iid(data.y_train, 2)
+    for loss in (fl.logistic, lambda out, y: out[:, 0] - y):
+        with pytest.raises(InputError, match=r"takes no x of shape \(5,\)"):
+            world(data, split, lambda: nn.Linear(8, 1), loss=loss)
+    rare = replace(data, y_test=np.array([0, 1, 0, 2]), classes=("a", "b", "c"))
+    with pytest.raises(InputError, match="label 2, but the network's outputs"):
+        world(rare, split, lambda: nn.Linear(5, 2))
+    assert len(world(rare, split, lambda: nn.Linear(5, 3))) == 2

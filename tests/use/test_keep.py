@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -190,6 +192,29 @@ def test_a_picture_shows_every_method_and_says_so(histories, tmp_path):
     ):
         with pytest.raises(fl.InputError, match=words):
             call()
+
+
+ALONE = """
+import sys
+sys.modules["IPython"] = None
+import matplotlib
+matplotlib.use("Agg")
+import fedlab_core as fl
+from matplotlib.figure import Figure
+rows = [{"round": t, "accuracy": t / 4} for t in (1, 2, 3)]
+picture = fl.History("FedAvg", 0, rows).plot()
+assert isinstance(picture.figure, Figure) and "FedAvg 0.75" in picture.alt
+picture.save(sys.argv[1])
+"""
+
+
+def test_a_picture_needs_matplotlib_and_no_notebook(tmp_path):
+    """In a process in which IPython cannot be imported."""
+    to = tmp_path / "p.png"
+    said = [sys.executable, "-c", ALONE, str(to)]
+    done = subprocess.run(said, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert to.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_picture_has_the_clients_where_they_have_tests(small_data):

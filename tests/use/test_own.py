@@ -101,7 +101,7 @@ def test_images_and_words_are_taken_as_they_are():
     [
         ((X[:40], Y[:40, None], X[40:], Y[40:]), "y_train must be one label a sample"),
         ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), "y_train must be labels, not float"),
-        ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), "numbers=True if it is to be pred"),
+        ((X[:40], Y[:40] + 0.5, X[40:], Y[40:]), r"numbers=True \(--numbers\) to pred"),
         ((X[:40], Y[:30], X[40:], Y[40:]), "y_train"),
         ((X[:40, :9], Y[:40], X[40:], Y[40:]), "of shapes"),
         (([[1], [1, 2]], Y[:40], X[40:], Y[40:]), "x_train is not an array"),
