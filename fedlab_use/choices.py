@@ -48,8 +48,8 @@ def taking_part(args: argparse.Namespace) -> Any:
     who: Any = args.participants
     if isinstance(who, str):
         who = named_function(who, named)
-    rules = [f"--{n.replace('_', '-')}" for n in ("by_size", "by_chance", "up_and_down")
-             if vars(args)[n]]  # fmt: skip
+    kinds = ("by_size", "by_chance", "up_and_down")
+    rules = [f"--{kind.replace('_', '-')}" for kind in kinds if vars(args)[kind]]
     require(len(rules) < 2, f"{', '.join(rules[:1])}: not with {', '.join(rules[1:])}")
     for rule in rules:
         require(not callable(who), f"{rule}: with a number of {named}, not a function")

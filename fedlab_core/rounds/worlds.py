@@ -215,9 +215,7 @@ def _fitting(
     make: Callable[[], nn.Module], loss: Each | None, *parts: tuple[Tensor, Tensor]
 ) -> nn.Module:
     """The network that `make` gives; refused if samples or labels do not fit it."""
-    model = examined(
-        made_by(make), parts[0][0][:2]
-    ).eval()  # whoever trains it copies it
+    model = examined(made_by(make), parts[0][0][:2]).eval()  # who trains it copies it
     for x, y in parts:
         if len(x):
             takes(model, model.state_dict(), x, None if loss else y)

@@ -125,6 +125,7 @@ def _cluster(crew: Crew, budget: float | None) -> Iterator[Any]:
     require(there, "--engine ray needs Ray: pip install 'fedlab-core[ray]'")
     usual = {"RAY_USAGE_STATS_ENABLED": "0"}
     usual |= {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    usual |= {"RAY_raylet_start_wait_time_s": "300"}  # a busy machine begins late
     options: dict[str, Any] = {"address": crew.address or "local"}
     if crew.address is None:
         if "ray" not in sys.modules:  # which reads it once

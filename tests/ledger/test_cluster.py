@@ -147,6 +147,7 @@ def test_the_lines_are_those_of_the_local_engine_as_they_come(ray, tmp_path, loc
     (how,) = stand_in.begun
     assert how["address"] == "local" and not how["include_dashboard"]
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0" and stand_in.ended == 1
+    assert int(os.environ["RAY_raylet_start_wait_time_s"]) >= 120
 
 
 def test_a_lost_worker_costs_its_job_a_second_try(ray, tmp_path, local):
