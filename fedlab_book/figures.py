@@ -18,8 +18,9 @@ import base64
 import hashlib
 import io
 import itertools
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -28,6 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
 from markupsafe import Markup, escape
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -104,6 +106,7 @@ LOOKS = {
 
 MIN_TEXT_PX = 11  # as displayed; a figure scrolls sideways before it shrinks below this
 MIN_ALT = 40
+LEGEND_LINE = 24  # CSS pixels
 _PX_PER_INCH = 96  # CSS pixels
 _PX_PER_POINT = _PX_PER_INCH / 72
 
@@ -178,6 +181,21 @@ def mosaic(width: float, height: float, layout: str) -> tuple[Figure, dict[str, 
     """The same with axes of unequal size, as letters picture them: "AA;BC"."""
     fig = plt.figure(figsize=(width / _PX_PER_INCH, height / _PX_PER_INCH))
     return fig, fig.subplot_mosaic(layout)
+
+
+def legend(fig: Figure, handles: Sequence[Artist], most: int, loc: str) -> None:
+    """Name what is drawn, outside of the axes, in as many columns as there is room for.
+
+    There is room for a legend of `most` columns; more lines make the figure higher.
+    """
+    columns = most = min(most, len(handles))
+    names = fig.legend(handles=handles, loc=loc, ncols=columns)
+    while columns > 1 and names.get_window_extent().width > fig.bbox.width:
+        names.remove()
+        columns -= 1
+        names = fig.legend(handles=handles, loc=loc, ncols=columns)
+    more = math.ceil(len(handles) / columns) - math.ceil(len(handles) / most)
+    fig.set_figheight(fig.get_figheight() + more * LEGEND_LINE / _PX_PER_INCH)
 
 
 def svg(fig: Figure, alt: str, scope: str | None = None) -> Markup:

@@ -185,7 +185,7 @@ def played(
             _curve(ax, curves, MEASURES[measure], names, colours)
         elif name == "letters":
             read = np.array(found[0].letters).T
-            title = "How much of each letter is read"
+            title = "How much of each letter\nis read"
             strip(read, can.world_of(s).classes, title=title).draw(ax)
         elif name == "plane":
             side = next(left)

@@ -1,6 +1,7 @@
 """The curves behind a table of the ledger: a panel a group, seeds as lines or band."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,16 @@ from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, show, styled
+from fedlab_book.figures import (
+    CLASSES,
+    INK,
+    LEGEND_LINE,
+    LOOKS,
+    canvas,
+    legend,
+    show,
+    styled,
+)
 from fedlab_book.ledger.markup import place
 from fedlab_ledger.judge.show import COMPARABLE, Shown
 from fedlab_ledger.model.cells import Table
@@ -21,7 +31,8 @@ from fedlab_ledger.report.headline import Quoted, played
 
 _POINTS = 80  # of a drawn curve: more cannot be told apart
 _STYLES = ("-", "--", "-.", ":")
-_WIDTH, _PANEL, _LEGEND = 700, 230, 26  # pixels
+_WIDTH, _PANEL, _LINE = 700, 230, 20  # pixels
+_LETTERS = 66  # of a title as wide as a picture
 Panel = list[tuple[str, list[np.ndarray]]]
 
 
@@ -135,11 +146,12 @@ def _drawn(panels: dict[str, Panel], band: bool = False) -> Figure:
     looks = _looks(labels)
     ncols = 2 if len(panels) > 1 else 1
     nrows = math.ceil(len(panels) / ncols)
-    legend = math.ceil(len(labels) / 3)
-    height = nrows * _PANEL + legend * _LEGEND
+    titles = [_wrapped(name, _LETTERS // ncols) for name in panels]
+    high = _PANEL + _LINE * (max(map(len, titles)) - 1)
+    height = nrows * high + math.ceil(len(labels) / 3) * LEGEND_LINE
     fig, axes = canvas(_WIDTH, height, nrows, ncols, squeeze=False)
-    for ax, (name, lines) in zip(axes.flat, panels.items(), strict=False):
-        _panel(ax, name, lines, looks, band)
+    for ax, title, lines in zip(axes.flat, titles, panels.values(), strict=False):
+        _panel(ax, "\n".join(title), lines, looks, band)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     for row in axes:
@@ -147,8 +159,16 @@ def _drawn(panels: dict[str, Panel], band: bool = False) -> Figure:
     handles = [
         axes.flat[0].plot([], [], linewidth=2, label=n, **looks[n])[0] for n in labels
     ]
-    fig.legend(handles=handles, loc="outside lower left", ncols=min(3, len(labels)))
+    legend(fig, handles, 3, "outside lower left")
     return fig
+
+
+def _wrapped(title: str, most: int) -> list[str]:
+    """A title in lines of at most that many letters: first the place, then the run."""
+    if len(title) <= most:
+        return [title]
+    parts = title.replace(": ", ":\n").splitlines()
+    return [line for part in parts for line in textwrap.wrap(part, most)]
 
 
 def _panel(

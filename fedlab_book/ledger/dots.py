@@ -8,7 +8,7 @@ from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import INK, PALETTE, canvas, show, styled
+from fedlab_book.figures import INK, PALETTE, canvas, legend, show, styled
 from fedlab_book.ledger.markup import number, whose
 from fedlab_ledger.model.describe import ran_on, without_names
 from fedlab_ledger.report.headline import Quoted, played
@@ -91,7 +91,7 @@ def _drawn(panels: dict[str, list[Quoted]], theirs: str) -> Figure:
         {"color": _OURS, "marker": "s", "label": "our mean"},
     )
     handles = [axes[0, 0].plot([], [], linestyle="none", **m)[0] for m in marks]
-    fig.legend(handles=handles, loc="outside lower left", ncols=3)
+    legend(fig, handles, 3, "outside lower left")
     return fig
 
 

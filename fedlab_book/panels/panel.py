@@ -9,7 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedlab_book.figures import LOOKS, PALETTE, canvas, look, show, styled
+from fedlab_book.figures import (
+    LEGEND_LINE,
+    LOOKS,
+    PALETTE,
+    canvas,
+    legend,
+    look,
+    show,
+    styled,
+)
 from fedlab_core.errors import require
 
 WIDE, HIGH = 520, 270  # of a picture, and of a row of its panels, in pixels
@@ -56,14 +65,16 @@ def picture(
     lines = -(-len(names) // 2) if len(names) > 1 else 0
     shape = {"nrows": len(rows), "ncols": columns, "squeeze": False}
     ratios = {"height_ratios": tall}
-    fig, axes = canvas(wide, sum(tall) + 24 * lines, **shape, gridspec_kw=ratios)
+    fig, axes = canvas(
+        wide, sum(tall) + LEGEND_LINE * lines, **shape, gridspec_kw=ratios
+    )
     for ax, panel in zip(axes.flat, panels, strict=False):
         panel.draw(ax)
     for ax in axes.flat[len(panels) :]:
         ax.axis("off")
     if lines:
-        handles = [Line2D([], [], **style) for style in names.values()]
-        fig.legend(handles, [*names], loc="outside upper left", ncols=2)
+        handles = [Line2D([], [], label=n, **style) for n, style in names.items()]
+        legend(fig, handles, 2, "outside upper left")
     return fig, " ".join(part for part in (lead, *(p.said for p in panels)) if part)
 
 

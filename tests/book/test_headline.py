@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from bs4 import BeautifulSoup, Tag
 from IPython.display import HTML
+from matplotlib.text import Text
 
+from fedlab_book.ledger import curves
 from fedlab_book.ledger.curves import banded
 from fedlab_book.ledger.dots import dots, seed
 from fedlab_book.ledger.headline import headline, quote
@@ -162,6 +164,16 @@ def test_curves_have_a_band_where_the_paper_draws_them(stored):
     assert disco_.curves == ""
     assert banded(stored, disco_, stored.headline("feddisco")) is None
     assert banded(EMPTY, law, EMPTY.headline("fedlaw")) is None
+
+
+def test_titles_of_curves_are_no_wider_than_their_panels(stored, monkeypatch):
+    monkeypatch.setattr(curves, "show", lambda fig, *_: fig)
+    fig = banded(stored, HEADLINES["fedlaw"], stored.headline("fedlaw"))
+    fig.draw_without_rendering()
+    titles = [t for ax in fig.axes for t in ax.findobj(Text) if ":" in t.get_text()]
+    assert any("\n" in t.get_text() for t in titles)
+    for t in titles:
+        assert t.get_window_extent().x1 <= t.axes.bbox.x1 + 5
 
 
 def test_a_word_of_a_verdict_is_one_of_the_rules(stored):

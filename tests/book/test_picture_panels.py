@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from fedlab_book import panels
-from fedlab_book.figures import LOOKS, PALETTE, svg
+from fedlab_book.figures import LEGEND_LINE, LOOKS, PALETTE, svg
 from fedlab_book.findings import Row
 from fedlab_core.errors import InputError
 
@@ -100,6 +100,17 @@ def test_two_panels_share_one_legend() -> None:
     fig, _ = panels.picture(EACH["course"], EACH["sweep"])
     assert [t.get_text() for t in fig.legends[0].get_texts()] == [*TWO]
     assert not panels.picture(EACH["gains"])[0].legends
+
+
+def test_names_too_long_to_stand_abreast_have_a_line_each_and_room_for_it() -> None:
+    short, long = (
+        {f"{word} {i}": TWO["other"] for i in "ab"} for word in ("x", "x" * 40)
+    )
+    figs = [panels.picture(panels.course(each, label="y"))[0] for each in (short, long)]
+    assert [fig.legends[0]._ncols for fig in figs] == [2, 1]
+    low, high = (fig.get_figheight() for fig in figs)
+    assert round(96 * (high - low)) == LEGEND_LINE
+    assert figs[1].legends[0].get_window_extent().width < figs[1].bbox.width
 
 
 def test_a_map_prints_its_numbers_and_leaves_blank_what_is_none() -> None:

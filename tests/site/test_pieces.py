@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import fedlab_core as fl
 from fedlab_book.live import Goal
@@ -80,6 +80,15 @@ _REACH = """async ([which, address, than, rounds]) => {
 }"""
 
 
+def printed(page: Page, there: Locator, gone: Locator) -> None:
+    """Of a piece one part is there on paper, the other is not, and no button is."""
+    page.emulate_media(media="print")
+    expect(there).to_be_visible()
+    expect(gone).to_be_hidden()
+    expect(page.locator(".pg button:visible")).to_have_count(0)
+    page.emulate_media(media="screen")
+
+
 @pytest.mark.parametrize("place", PIECES)
 def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place):
     sliders, rows, pictures = PIECES[place]
@@ -97,12 +106,15 @@ def test_a_piece_trains_once_it_is_seen(context: BrowserContext, address, place)
         assert shown.evaluate_all("all => all.map(e => e.dataset.of)") == sliders
         fields = root.locator("fieldset:visible")
         assert fields.evaluate_all("all => all.map(e => e.dataset.of)") == rows
-        assert root.locator("figure").count() == pictures
+        assert root.locator("figure:visible").count() == pictures
+        still, live = root.locator(":scope > .fl-figure"), root.locator(".pg-stage")
+        printed(page, still, live)
         address_before = page.url
         play.focus()
         page.keyboard.press("Enter")
         page.wait_for_function(f"{_ROWS}.length >= 2")
         page.keyboard.press("Enter")
+        printed(page, live, still)
         assert page.url == address_before
         page.set_viewport_size(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -457,7 +457,8 @@ class Playground {
     const [top, pair] = [true, false].map((first) => shown.filter((figure) => (figure.dataset.of === "clients") === first));
     this.stage = make("div", { class: "pg-stage" }, ...top, make("div", { class: "pg-bar" }, ...bar), make("div", { class: "pg-pictures" }, ...pair), this.seen, this.learnt);
     this.list = make("ul", { class: "pg-runs" });
-    this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls), this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : [])));
+    const still = this.root.querySelectorAll(":scope > .fl-figure"); // on paper, until something was played
+    this.root.replaceChildren(make("div", { class: "pg-all" }, this.stage, this.controls), this.said, make("div", { class: "pg-below" }, this.list, ...(this.full ? this.about() : [])), ...still);
     watch(Object.values(this.pictures).flat(), () => this.held && this.show());
   }
 
@@ -548,6 +549,7 @@ class Playground {
       row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
     const last = this.run.rows.at(-1);
+    this.root.classList.toggle("pg-begun", !!last);
     const own = this.measure === "own", read = this.pair.map(({ rows }) => make("b", {}, rows.length ? percent(own ? rows.at(-1).own : rows.at(-1).accuracy) : "–"));
     this.now.replaceChildren("Round ", make("b", {}, last?.round ?? 0), ": ", ...(read[1] ? [read[0], " / ", read[1]] : [read[0], own ? " own read" : " read"]));
     if (this.command) {
