@@ -179,8 +179,9 @@ class Network:
         now = self.bound
         if params is not self.live:
             like = self.whole if now is None else self.live
-            if not like.keys() <= params.keys() <= self.slots.keys():
-                check_shapes(params, like, "the network's parameters must be")
+            own = {n: v for n, v in like.items() if n.startswith(part and f"{part}.")}
+            if not own.keys() <= params.keys() <= self.slots.keys():
+                check_shapes(params, own, "the network's parameters must be")
         if now is None:
             return self.call(part, params, x)
         own = params is now.params
