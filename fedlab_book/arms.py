@@ -69,8 +69,8 @@ def as_sure(plain: Method, place: Place, bars: Course, gamma: float = 1) -> Meth
     """Its server sets beta: as sure as `bars` has it, by seed and round t."""
 
     def sent(w: Tree, seed: int, t: int) -> Tree:
-        w = scale(w, gamma)
-        outputs = logits(place(seed).model, w, place(seed).x_test)
+        w, model = scale(w, gamma), place(seed).model
+        outputs = logits(model, model.state_dict() | w, place(seed).x_test)
         beta = number_for(outputs, bars[seed][t])
         return {**w, NUMBER: outputs.new_tensor(beta)}
 

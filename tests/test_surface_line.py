@@ -113,5 +113,7 @@ def test_an_option_given_twice_is_refused_or_both_count(here, capsys, verb, name
     sound = {"--momentum": "0", "--budget": "1s", "--keep": "1s"}.get(name, "1")
     value = next(iter(action.choices)) if action.choices else sound
     words = [*line(verb, name, str(value)), f"{name}={value}"]
+    if isinstance(action.nargs, int):  # so many values, which no "=" can give
+        words = [*line(verb, name, None)[:-1], *2 * [name, *action.nargs * ["1"]]]
     code, err = answer(words, capsys)
     assert code == 2 and "given twice" in err
