@@ -183,7 +183,7 @@ def mosaic(width: float, height: float, layout: str) -> tuple[Figure, dict[str, 
     return fig, fig.subplot_mosaic(layout)
 
 
-def legend(fig: Figure, handles: Sequence[Artist], most: int, loc: str) -> None:
+def legend(fig: Figure, handles: Sequence[Artist], most: int, loc: Any) -> None:
     """Name what is drawn, outside of the axes, in as many columns as there is room for.
 
     There is room for a legend of `most` columns; more lines make the figure higher.

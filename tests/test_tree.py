@@ -132,13 +132,13 @@ def test_a_tree_of_other_names_or_shapes_is_refused_by_what_differs(pair):
 def test_trees_whose_names_differ_are_not_paired(pair):
     """In a line with what is missing, and what may be meant by it."""
     a, b = pair
-    wrong = {"wieght": b["w"], "b": b["b"]}
+    wrong = {"weihgt": b["w"], "b": b["b"]}
     for make in (
         tree.add,
         lambda x, y: tree.mix(x, y, 0.5),
         lambda x, y: tree.stack([x, y]),
     ):
-        with pytest.raises(InputError, match="a tree lacks scalar, w, but has wieght$"):
+        with pytest.raises(InputError, match="a tree lacks scalar, w, but has weihgt$"):
             make(a, wrong)
     with pytest.raises(InputError, match="a tree lacks w, but has no other name$"):
         tree.add(a, {n: x for n, x in b.items() if n != "w"})

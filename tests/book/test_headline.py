@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup, Tag
@@ -168,7 +169,7 @@ def test_curves_have_a_band_where_the_paper_draws_them(stored):
 
 def test_titles_of_curves_are_no_wider_than_their_panels(stored, monkeypatch):
     monkeypatch.setattr(curves, "show", lambda fig, *_: fig)
-    fig = banded(stored, HEADLINES["fedlaw"], stored.headline("fedlaw"))
+    fig: Any = banded(stored, HEADLINES["fedlaw"], stored.headline("fedlaw"))
     fig.draw_without_rendering()
     titles = [t for ax in fig.axes for t in ax.findobj(Text) if ":" in t.get_text()]
     assert any("\n" in t.get_text() for t in titles)

@@ -155,7 +155,8 @@ def test_a_world_takes_words_as_they_are_and_numbers_normalised(tmp_path):
     who = Partition("by hand", {}, (np.array([0, 1]), np.array([2, 3])))
     data.write(tmp_path / "sent140.npz", **texts_file())
     got = data.load("sent140", root=tmp_path)
-    w = world(got, who, lambda: torch.nn.Embedding(3, 2))
+    cut = (torch.nn.Flatten(), torch.nn.Linear(3, 2))
+    w = world(got, who, lambda: torch.nn.Sequential(torch.nn.Embedding(3, 1), *cut))
     assert got.shape == (3,) and w.x.dtype == torch.int64
     assert w.x.tolist() == got.x_train.tolist()
     data.write(tmp_path / "facebook.npz", **numbers_file())

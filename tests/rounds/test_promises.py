@@ -128,7 +128,7 @@ def test_an_error_in_a_rule_says_where_and_keeps_its_kind(
 
 
 @pytest.mark.parametrize("engine", ["looped", "stacked"])
-@pytest.mark.parametrize("called", [None, "0.wieght"])
+@pytest.mark.parametrize("called", [None, "0.weihgt"])
 def test_a_network_is_given_its_own_names(small_world, small_local, engine, called):
     """One that is missing would be the network's own numbers, whoever asks."""
     first = small_world.parameters[0]
