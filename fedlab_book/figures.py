@@ -186,16 +186,16 @@ def mosaic(width: float, height: float, layout: str) -> tuple[Figure, dict[str, 
 def legend(fig: Figure, handles: Sequence[Artist], most: int, loc: Any) -> None:
     """Name what is drawn, outside of the axes, in as many columns as there is room for.
 
-    There is room for a legend of `most` columns; more lines make the figure higher.
+    There are `most` columns at most; each line makes the figure higher.
     """
-    columns = most = min(most, len(handles))
+    columns = min(most, len(handles))
     names = fig.legend(handles=handles, loc=loc, ncols=columns)
     while columns > 1 and names.get_window_extent().width > fig.bbox.width:
         names.remove()
         columns -= 1
         names = fig.legend(handles=handles, loc=loc, ncols=columns)
-    more = math.ceil(len(handles) / columns) - math.ceil(len(handles) / most)
-    fig.set_figheight(fig.get_figheight() + more * LEGEND_LINE / _PX_PER_INCH)
+    lines = math.ceil(len(handles) / columns)
+    fig.set_figheight(fig.get_figheight() + lines * LEGEND_LINE / _PX_PER_INCH)
 
 
 def svg(fig: Figure, alt: str, scope: str | None = None) -> Markup:

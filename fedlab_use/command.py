@@ -254,9 +254,9 @@ def _train(args: argparse.Namespace) -> int:
         brought("can_draw")(drawn)
     if args.checkpoint is not None:
         writable(args.checkpoint, "--checkpoint", force=True)
-    method, how, who = _method(args), aims(args), taking_part(args)
+    method, judged, who = _method(args), aims(args), taking_part(args)
     dataset = _load(args)
-    runs = _runs(args, method, dataset, how, who)
+    runs = _runs(args, method, dataset, judged, who)
     with ExitStack() as closing:
         runs = [replace(r, observe=_watched(args, r, closing)) for r in runs]
         how = {"engine": args.engine, "precision": args.precision}
@@ -274,10 +274,10 @@ def _runs(
     args: argparse.Namespace,
     method: Method,
     dataset: data.Dataset,
-    how: dict[str, Any],
+    judged: dict[str, Any],
     who: Any,
 ) -> list[Run]:
-    """A run a seed, each with its own split; `how` has loss and metric."""
+    """A run a seed, each with its own split; `judged` has loss and metric."""
     proxy = None if args.proxy is None else Proxy(args.proxy)
     make = (
         named_function(args.model, "--model")
@@ -289,7 +289,7 @@ def _runs(
         made = _split(args, dataset, seed)
         if args.own_test is not None:
             made = own_tests(made, args.own_test, seed=seed)
-        place = world_of(made, make, args.device, proxy=proxy, **how)
+        place = world_of(made, make, args.device, proxy=proxy, **judged)
         column = place.judged_by
         stop = args.stop and Patience(args.stop, 0, column, column == "loss")
         more = {"participants": who, "stop": stop}

@@ -10,16 +10,7 @@ from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedlab_book.figures import (
-    CLASSES,
-    INK,
-    LEGEND_LINE,
-    LOOKS,
-    canvas,
-    legend,
-    show,
-    styled,
-)
+from fedlab_book.figures import CLASSES, INK, LOOKS, canvas, legend, show, styled
 from fedlab_book.ledger.markup import place
 from fedlab_ledger.judge.show import COMPARABLE, Shown
 from fedlab_ledger.model.cells import Table
@@ -148,8 +139,7 @@ def _drawn(panels: dict[str, Panel], band: bool = False) -> Figure:
     nrows = math.ceil(len(panels) / ncols)
     titles = [_wrapped(name, _LETTERS // ncols) for name in panels]
     high = _PANEL + _LINE * (max(map(len, titles)) - 1)
-    height = nrows * high + math.ceil(len(labels) / 3) * LEGEND_LINE
-    fig, axes = canvas(_WIDTH, height, nrows, ncols, squeeze=False)
+    fig, axes = canvas(_WIDTH, nrows * high, nrows, ncols, squeeze=False)
     for ax, title, lines in zip(axes.flat, titles, panels.values(), strict=False):
         _panel(ax, "\n".join(title), lines, looks, band)
     for ax in axes.flat[len(panels) :]:

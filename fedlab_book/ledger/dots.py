@@ -13,7 +13,7 @@ from fedlab_book.ledger.markup import number, whose
 from fedlab_ledger.model.describe import ran_on, without_names
 from fedlab_ledger.report.headline import Quoted, played
 
-_WIDTH, _ROW, _TITLE, _BELOW = 480, 25, 44, 62  # pixels
+_WIDTH, _ROW, _TITLE, _BELOW = 480, 25, 44, 38  # pixels
 _THEIRS, _OURS = PALETTE["orange"], PALETTE["blue"]
 
 

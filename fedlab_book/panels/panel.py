@@ -9,16 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedlab_book.figures import (
-    LEGEND_LINE,
-    LOOKS,
-    PALETTE,
-    canvas,
-    legend,
-    look,
-    show,
-    styled,
-)
+from fedlab_book.figures import LOOKS, PALETTE, canvas, legend, look, show, styled
 from fedlab_core.errors import require
 
 WIDE, HIGH = 520, 270  # of a picture, and of a row of its panels, in pixels
@@ -62,17 +53,14 @@ def picture(
     names: dict[str, Mapping[str, Any]] = {}
     for panel in panels:
         names |= panel.names or {}
-    lines = -(-len(names) // 2) if len(names) > 1 else 0
     shape = {"nrows": len(rows), "ncols": columns, "squeeze": False}
     ratios = {"height_ratios": tall}
-    fig, axes = canvas(
-        wide, sum(tall) + LEGEND_LINE * lines, **shape, gridspec_kw=ratios
-    )
+    fig, axes = canvas(wide, sum(tall), **shape, gridspec_kw=ratios)
     for ax, panel in zip(axes.flat, panels, strict=False):
         panel.draw(ax)
     for ax in axes.flat[len(panels) :]:
         ax.axis("off")
-    if lines:
+    if len(names) > 1:
         handles = [Line2D([], [], label=n, **style) for n, style in names.items()]
         legend(fig, handles, 2, "outside upper left")
     return fig, " ".join(part for part in (lead, *(p.said for p in panels)) if part)

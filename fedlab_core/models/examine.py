@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from fedlab_core.errors import InputError, require
 from fedlab_core.keys import undrawn
 from fedlab_core.models.layers import BatchNorm
+from fedlab_core.models.losses import UNFIT
 from fedlab_core.models.network import APART, Network, refuse
 from fedlab_core.tree import gradient, repeat, with_grad
 
@@ -25,7 +26,6 @@ _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = (bool, int, float, complex, str, bytes)
 _FLOATS = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
-_UNFIT = (RuntimeError, ValueError, IndexError, TypeError)
 
 
 def alike(a: nn.Module, b: nn.Module) -> bool:
@@ -126,7 +126,7 @@ def _a_function(model: nn.Module, x: Tensor, training: bool) -> bool:
         try:
             said = probe(there)
             alone, again = other(x[:1].clone()), other(x.clone())
-        except _UNFIT:
+        except UNFIT:
             return False  # `world` refuses samples that do not fit
     kind = type(said).__name__
     require(isinstance(said, Tensor), f"{who} must give a tensor of logits, not {kind}")
@@ -169,7 +169,7 @@ def _for_many(model: nn.Module, x: Tensor) -> None:
                 params = with_grad(params)
                 out = torch.vmap(partial(training.call, ""))(params | buffers, many)
                 gradient(out.sum(), params)
-        except _UNFIT as error:
+        except UNFIT as error:
             why = str(error).strip().splitlines()[0].split(". We could")[0]
             asks = "data-dependent" in why or ".item()" in why
             why = "forward asks a tensor (if, float): use torch.where" if asks else why
@@ -181,7 +181,7 @@ def _for_many(model: nn.Module, x: Tensor) -> None:
             try:
                 parts = network.head(one, network.features(one, x))
                 whole = torch.allclose(parts, network(one, x), equal_nan=True)
-            except _UNFIT:
+            except UNFIT:
                 whole = False
             if not whole:
                 APART.add(model)

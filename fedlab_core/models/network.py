@@ -179,9 +179,9 @@ class Network:
         now = self.bound
         if params is not self.live:
             like = self.whole if now is None else self.live
-            own = {n: v for n, v in like.items() if n.startswith(part and f"{part}.")}
-            if not own.keys() <= params.keys() <= self.slots.keys():
-                check_shapes(params, own, "the network's parameters must be")
+            asked = {n: v for n, v in like.items() if n.startswith(part and f"{part}.")}
+            if not asked.keys() <= params.keys() <= self.slots.keys():
+                check_shapes(params, asked, "the network's parameters must be")
         if now is None:
             return self.call(part, params, x)
         own = params is now.params

@@ -56,7 +56,7 @@ def test_every_method_runs(furnished, name, participants, engine):
 
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 def test_training_shows_no_tensor_as_text(furnished, engine, monkeypatch):
-    """To write tensors out takes four times as long as to train on them."""
+    """To write tensors out takes longer than to train on them."""
     written = []
     monkeypatch.setattr(torch.Tensor, "__repr__", lambda x: written.append(x) or "")
     for name in METHODS:
