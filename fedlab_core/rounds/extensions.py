@@ -5,6 +5,7 @@ Each names a module in the entry point group `fedlab_core.extensions`, with `VER
 a `playground(method)`. The core knows none of them by name.
 """
 
+from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,11 @@ from fedlab_core.errors import InputError
 from fedlab_core.rounds.method import Method
 
 
-def installed() -> list[ModuleType]:
+@cache  # to look through all that is installed takes longer than a round
+def installed() -> tuple[ModuleType, ...]:
     """The modules of the group `fedlab_core.extensions`, by name."""
     points = entry_points(group="fedlab_core.extensions")
-    return [point.load() for point in sorted(points, key=lambda point: point.name)]
+    return tuple(p.load() for p in sorted(points, key=lambda point: point.name))
 
 
 def brought(name: str) -> Any:

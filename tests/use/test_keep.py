@@ -172,11 +172,12 @@ def test_names_beside_the_core_are_those_of_the_packages(monkeypatch):
         assert getattr(fl, name) is getattr(fedlab_use, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = fl.nothing
-    monkeypatch.setattr(extensions, "entry_points", lambda group: [])
+    monkeypatch.setattr(extensions, "installed", tuple)
     with pytest.raises(fl.InputError, match="nothing is installed that has it"):
         _ = fl.save_model
 
 
+@pytest.mark.slow
 def test_a_picture_shows_every_method_and_says_so(histories, tmp_path):
     picture = histories[0].plot(histories[1], column="loss")
     assert "FedAvg" in picture.alt and "IFCA" in picture.alt
@@ -208,6 +209,7 @@ picture.save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_picture_needs_matplotlib_and_no_notebook(tmp_path):
     """In a process in which IPython cannot be imported."""
     to = tmp_path / "p.png"
