@@ -19,7 +19,8 @@ BEGUN := $(shell date +%s)
 
 # One thread a process: tensors in tests are tiny, and cores are for other tests.
 ONE := OMP_NUM_THREADS=1
-PYTEST := $(ONE) $(BIN)/python -m pytest -q -p no:nbval -n auto --maxprocesses 4
+PYTEST1 := $(ONE) $(BIN)/python -m pytest -q -p no:nbval
+PYTEST := $(PYTEST1) -n auto --maxprocesses 4
 core_TESTS := $(addprefix tests/,client data engine flower methods metrics models \
 	partition reference rounds) $(addprefix tests/test_,architecture.py citations.py keys.py \
 	main.py process.py reading.py streams.py surface.py surface_line.py tree.py)
@@ -30,6 +31,7 @@ book_TESTS := $(filter-out $(core_TESTS) $(ledger_TESTS) tests/__pycache__, \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help book check test lane style serve lab wheel bench lock clean executed assets quick \
+	quick-core quick-more \
 	printed course deployed
 
 help: ## list the targets
@@ -42,12 +44,18 @@ book: executed assets ## build the book into _build/html
 	@echo "The book is at _build/html/index.html; 'make serve' shows it in a browser."
 
 check: $(READY) ## style, types, spelling, and tests without book or browser
-	@$(MAKE) --no-print-directory -j2 style quick; code=$$?; \
+	@$(MAKE) --no-print-directory -j3 style quick; code=$$?; \
 		echo "== Checked in $$(( $$(date +%s) - $(BEGUN) )) s"; exit $$code
 
-quick: $(READY)
-	@$(PYTEST) --hypothesis-profile quick \
-		-m "not slow and not built and not browser" tests
+# Two halves of one process each: each collects its own files alone.
+QUICK := $(PYTEST1) --hypothesis-profile quick -m "not slow and not built and not browser"
+quick: quick-core quick-more
+
+quick-core: $(READY)
+	@$(QUICK) $(core_TESTS)
+
+quick-more: $(READY)
+	@$(QUICK) $(ledger_TESTS) $(book_TESTS)
 
 test: style ## check everything: style, types, core, ledger, notebooks, site
 	@for lane in core ledger book; do \

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -185,6 +186,7 @@ def _length(name: str) -> int:
     return (ROOT / (name.replace(".", "/") + ".py")).read_text().count("\n")
 
 
+@cache
 def _promised(words: str) -> int:
     """The number that CONTRIBUTING gives for something."""
     text = " ".join((ROOT / "CONTRIBUTING.md").read_text().split())

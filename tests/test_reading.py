@@ -100,6 +100,7 @@ def test_every_file_and_folder_that_is_named_is_there(name):
         assert place(file).exists() or (ROOT.parent / file).exists(), file
 
 
+@pytest.mark.slow
 def test_a_round_runs_through_these_files_and_no_other(small_world):
     """Beside those that may be taken at their word, which are named as well."""
     ran = set()

@@ -37,6 +37,7 @@ def test_it_can_be_imported_by_the_name_it_is_given(name):
         assert getattr(__import__(room, fromlist=[short]), short) is name.thing
 
 
+@pytest.mark.slow
 @every_name
 def test_it_stands_on_one_page_and_says_something(name):
     head = rf"^:+\{{py:{name.kind}\}} {re.escape(name.full)}(?=[(\n])"
@@ -48,6 +49,7 @@ def test_it_stands_on_one_page_and_says_something(name):
     assert f"`{name.full.rpartition('.')[2]} <{name.full}>`" in PAGES["api"]
 
 
+@pytest.mark.slow
 @each((n for n in NAMES if n.kind in ("class", "function")), lambda name: name.full)
 def test_its_arguments_are_all_there_in_the_words_that_refuse(name):
     text, hints = reference.described(name), surface.hints(name.called)
@@ -75,6 +77,7 @@ def _asked():
             yield owner.__name__, owner, owner
 
 
+@pytest.mark.slow
 def test_every_argument_has_a_meaning_and_no_meaning_is_left_over():
     used, without, common = set(), [], surface.common()
     for where, thing, called in _asked():
@@ -179,6 +182,7 @@ def test_every_method_has_a_card(key):
     assert (paths.ROOT / METHODS[key].proof).is_file()
 
 
+@pytest.mark.slow
 def test_a_card_names_a_chapter_once_and_then_the_pages_below_it():
     (pages,) = re.findall(r"^:in the book: (.+)", gallery.card("fedlaw"), re.M)
     said = re.findall(r"`([^`<]+) <", pages)

@@ -22,6 +22,7 @@ def found():
     return answers(the_book())
 
 
+@pytest.mark.slow
 def test_a_row_a_paper_with_claim_finding_effect_and_where_it_ran(found):
     shown = str(answered(the_book()).data)
     rows = re.findall(r'<tr id="(\w+)">(.*?)</tr>', shown, re.DOTALL)

@@ -70,6 +70,7 @@ def test_one_thread_is_one_process(monkeypatch):
     assert len(parallel.run_apart(runs(4))) == 4
 
 
+@pytest.mark.slow
 def test_a_bench_that_plays_apart_compares_the_same(two_threads):
     bench = Bench(samples=120, tests=40, sizes={"hidden": [8]}, seeds=[1, 2, 3])
     found = []

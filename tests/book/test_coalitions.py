@@ -306,6 +306,7 @@ def test_claims_stand_beside_ours_with_a_verdict():
     assert table.loc["FedNova over alone", "can we tell?"] == "cannot tell"
 
 
+@pytest.mark.slow
 def test_the_ledger_has_every_seed_at_the_papers_size():
     full = paper.full_size()
     assert {len(full[arm]) for arm in ("Local", paper.GOOD, paper.EDGE)} == {5}

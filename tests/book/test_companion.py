@@ -66,6 +66,7 @@ def test_a_false_sentence_is_refused(verdict: str, claim: str, monkeypatch):
         companion.companion(the_book(), "fedlaw")
 
 
+@pytest.mark.slow
 def test_braces_stand_for_what_two_groups_of_seeds_do(monkeypatch):
     """FedCollab with C = 10: some seeds find the coalitions, the others do not."""
     name = "Local, label shift, FMNIST, fixed C"

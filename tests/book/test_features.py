@@ -70,6 +70,7 @@ def test_a_plane_has_the_two_longest_directions():
     assert np.allclose(middle, 0) and np.allclose(ways, [[1, 0, 0], [0, 1, 0]])
 
 
+@pytest.mark.slow
 def test_pictures_say_who_looks_and_how_far():
     places = arms.places(BENCH)
     arms_ = {"FedAvg": PLAIN, "λ = 1": fl.rfedavg_plus(LOCAL, lam=1.0)}
@@ -159,6 +160,7 @@ def test_fedavg_is_kept_as_sure_as_the_other_was():
     assert np.allclose(*sure, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_ledgers_gains_are_told_in_three_words():
     rows = beside.gains()
     assert set(rows["can we tell?"]) <= set(SAID)

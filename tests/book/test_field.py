@@ -200,6 +200,7 @@ def test_who_is_never_behind_is_neither_clearly_behind_nor_dead(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_gains_at_home_stand_beside_those_away():
     at, said = recorded.spots(ALL), recorded.at_home()
     for host, where in recorded.HOME.items():

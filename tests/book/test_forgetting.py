@@ -162,6 +162,7 @@ def test_rivals_are_what_the_sentence_says():
         assert REFIT in panel.said
 
 
+@pytest.mark.slow
 def test_the_ledgers_gains_are_told_in_three_words():
     rows = found.beside()
     assert set(rows["can we tell?"]) <= set(SAID)
@@ -211,6 +212,7 @@ def test_rows_are_means_of_the_images_said_to_be_behind_them():
         assert np.allclose(mu[place, c], mean.numpy(), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_image_alone_is_decoded_as_its_features_are():
     place = BENCH.place("dirichlet", clients=10, alpha=0.1)
     how = {"participants": 5, "observe": betrayed.sent}

@@ -21,6 +21,7 @@ from tests.reference import feddisco as plain
 seeds = st.integers(0, 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", valleys.TAUS)
 def test_the_average_rests_where_rounds_lead(tau):
     """From 0.5, until nothing moves; and with the best weight on the floor."""

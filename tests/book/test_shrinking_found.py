@@ -167,6 +167,7 @@ def test_the_learned_factor_begins_above_one_and_ends_below():
     assert "18 points: correlation 1.00. Mean difference +0" in points.said
 
 
+@pytest.mark.slow
 def test_a_learned_factor_is_worth_its_labels_among_the_alike_alone():
     said = found.worth(runs())
     assert said["holds"] and len(said["rows"]) == 10

@@ -181,6 +181,7 @@ def test_clinics_are_dealt_anew_for_every_seed():
     assert not torch.equal(place(3).x, place(4).x)
 
 
+@pytest.mark.slow
 def test_the_papers_scale_is_the_ledgers():
     found = scale.measured()
     assert (found.paper, found.paper_rounds) == (pytest.approx(7.32), (58, 20))

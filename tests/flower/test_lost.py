@@ -162,6 +162,7 @@ class Died(Exception):
     """The server, in the middle of a round."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scaffold", "fedcollab", "ditto", "rfedavg", "cfl"])
 def test_a_server_that_died_goes_on_from_its_checkpoint(name, tmp_path):
     """In round 4 two clients have trained and kept what came of it, when it dies."""

@@ -110,6 +110,7 @@ def test_the_last_try_of_a_cost_counts(tmp_path):
     assert read_costs(tmp_path / "ledger")["a"]["seconds"] == 2
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_another_runs_is_the_mean_of_its_stored_seconds():
     """rFedAvg's headline was run with other inputs: `like` is the key of that."""
     book = the_book()

@@ -54,6 +54,7 @@ def test_every_method_runs(furnished, name, participants, engine):
     assert not furnished.model.training, "the world is left as it was"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["stacked", "looped"])
 def test_training_shows_no_tensor_as_text(furnished, engine, monkeypatch):
     """To write tensors out takes longer than to train on them."""

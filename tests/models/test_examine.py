@@ -267,14 +267,16 @@ def test_runs_side_by_side_train_their_own_networks(one, other):
             torch.testing.assert_close(got.states[n], v, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_networks_are_alike_when_they_are_one_function_of_their_tensors():
     made = {n: fl.build(name, shape, 3, **options)
             for n, (name, shape, options) in TINY.items()}  # fmt: skip
-    for n, make in made.items():
-        assert alike(make(), make()), n
-        examined(make(), samples(TINY[n][1], 2))
-    for a, b in combinations(made, 2):
-        assert not alike(made[a](), made[b]()), (a, b)
+    pairs = {n: (make(), make()) for n, make in made.items()}
+    for n, (one, same) in pairs.items():
+        assert alike(one, same), n
+        examined(one, samples(TINY[n][1], 2))
+    for a, b in combinations(pairs, 2):
+        assert not alike(pairs[a][1], pairs[b][1]), (a, b)
     assert not alike(nn.MultiheadAttention(16, 1), nn.MultiheadAttention(16, 4))
     assert not alike(nn.Sequential(nn.Linear(2, 2)), nn.Sequential())
     assert not alike(Acts(lambda x: x), Acts(lambda x: x))

@@ -161,6 +161,7 @@ def test_sizes_and_counts_are_what_is_held():
 # -- iid ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(per=st.integers(1, 30), clients=st.integers(1, 40), seed=st.integers(0, 99))
 def test_iid_covers_in_equal_shares(per, clients, seed):
     y = labels(per)

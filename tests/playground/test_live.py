@@ -138,6 +138,7 @@ def test_every_picture_of_every_kind_of_state_can_be_drawn(text):
     assert len(titles) == len(piece.PICTURES) and all(titles)
 
 
+@pytest.mark.slow
 def test_two_federations_are_drawn_beside_each_other():
     """Both curves, a plane of each by one scale, and both weights."""
     fig = piece.played(

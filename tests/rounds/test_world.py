@@ -57,6 +57,7 @@ def test_what_is_trained_is_named_in_the_models_order():
     assert list(w.parameters) == list(w.view.parameters) == named and len(named) > 4
 
 
+@pytest.mark.slow
 def test_a_data_set_loaded_again_and_again_is_kept_once():
     """Tensors of a data set live as long as it does, or as a world that uses them."""
     seen = []

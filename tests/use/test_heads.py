@@ -135,6 +135,7 @@ def test_by_hand_one_step_of_fedper_moves_both_parts():
     assert model["head.weight"].flatten().tolist() == pytest.approx([0.5, -0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [fl.fedper, fl.fedrep])
 def test_runs_of_several_rates_side_by_side_give_what_they_give_alone(
     small_world, make
