@@ -67,7 +67,8 @@ def test_what_differs_in_table_3_is_read_with_the_papers_own_scatter():
     for s in book.cells(book.tables["feddisco/table3"]):
         if s.word == DIFFERS and s.cell.column == "accuracy":
             apart = abs(s.verdict.mean - (s.cell.paper_value or 0)) - s.verdict.half
-            if apart < s.cell.tolerance + errors[s.cell.row]:
+            same, _, _ = s.cell.row.partition(",")  # with other constants, too
+            if apart < s.cell.tolerance + errors[same]:
                 near.add(s.cell.row)
     assert near == {"SCAFFOLD", "FedDyn"}
 
