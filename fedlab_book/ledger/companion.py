@@ -132,6 +132,12 @@ def _clear(paper: Paper, name: str) -> bool:
     return side(list(judged.whole.values())) == judged.claim.sign
 
 
+def _further(paper: Paper, text: str) -> bool:
+    """Whether one claim's gain over all rounds is clearly above another's."""
+    one, other = (paper.claim(name).whole for name in text.split(" > "))
+    return side([one[k] - other[k] for k in sorted(one.keys() & other.keys())]) == 1
+
+
 def _smaller(paper: Paper, name: str) -> bool:
     """Whether a claim has its sign at the paper's scale, and less than its size."""
     j = paper.claim(name)
@@ -162,6 +168,7 @@ _HOLDS: dict[str, Callable[[Paper, str], bool]] = {
     "less": _smaller,
     "one lost": _one_lost,
     "rounds": _clear,
+    "more over rounds": _further,
     "cells": _stands,
     "fits": _fits,
 }

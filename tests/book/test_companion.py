@@ -55,6 +55,7 @@ def test_every_sentence_is_carried_and_what_was_measured_has_one(paper: str):
         ("fits", "table3 FedDF | FMNIST MLP, α=0.1"),
         ("less", "table3: over FedAvg, FMNIST MLP, α=0.1"),
         ("one lost", "table8: over FedAvg, 25 %"),
+        ("more over rounds", "table8: over FedAvg, 25 % > table8: over FedAvg, 25 %"),
     ],
 )
 @pytest.mark.slow
