@@ -64,6 +64,7 @@ def table(
     return HTML(str(_html.aside(fold, whole) if fold else whole))
 
 
-def abreast(*figures: HTML) -> HTML:
-    """Pictures side by side where there is room for them, else one below the other."""
-    return HTML(str(_html.abreast([Markup(figure.data) for figure in figures])))
+def abreast(*figures: HTML, caption: str = "") -> HTML:
+    """Pictures side by side where there is room, and below them what both show."""
+    each = [Markup(figure.data) for figure in figures]
+    return HTML(str(_html.abreast(each, caption)))

@@ -30,7 +30,7 @@ FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # in the bo
 BINDER, COLAB = "https://mybinder.org", "https://colab.research.google.com"
 
 _HEAD = """\
-# Opened alone, as in Colab, this notebook fetches the book. Else nothing happens here.
+# Opened alone{alone}. Else nothing happens here.
 import importlib.util
 
 if importlib.util.find_spec("fedlab_core") is None:
@@ -75,9 +75,10 @@ def buttons(config: dict[str, Any]) -> dict[str, Any]:
 def install_source(config: dict[str, Any]) -> str:
     """The text of the cell that every notebook begins with."""
     if not address(config):
-        return _HEAD + _NOWHERE
+        return _HEAD.format(alone=", this notebook says what it needs") + _NOWHERE
     branch = config["repository"].get("branch", "main")
-    return _HEAD + _FETCH.format(url=address(config), branch=branch)
+    head = _HEAD.format(alone=", as in Colab, this notebook fetches the book")
+    return head + _FETCH.format(url=address(config), branch=branch)
 
 
 def configuration(root: Path) -> dict[str, Any]:

@@ -125,8 +125,10 @@ def test_a_lead_is_told_once_more_when_they_have_played_on():
 
 def test_two_pictures_stand_abreast():
     one, two = "<figure>1</figure>", "<figure>2</figure>"
-    said = abreast(HTML(one), HTML(two)).data
-    assert said == f'<div class="fl-abreast">{one}{two}</div>'
+    both = f'<div class="fl-abreast">{one}{two}</div>'
+    assert abreast(HTML(one), HTML(two)).data == both
+    said = abreast(HTML(one), HTML(two), caption="a < b").data
+    assert said == f'{both}<p class="fl-caption">a &lt; b</p>'
 
 
 @pytest.mark.parametrize(("alone", "holds"), [(-1, False), (1, True)])
