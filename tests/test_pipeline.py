@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import nbformat
@@ -10,7 +11,7 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools import build, execute, paths
+from tools import build, execute, kernels, paths
 
 pytestmark = pytest.mark.slow
 
@@ -165,6 +166,43 @@ def test_what_measures_time_has_no_neighbour(repo):
     write(repo / "notebooks" / "two.ipynb", slow)
     assert run(repo) == 0
     assert float(printed(repo, name)) > float(printed(repo, "two.ipynb"))
+
+
+@pytest.mark.skipif("linux" not in sys.platform, reason="kernels are copied on Linux")
+def test_a_kernel_begins_with_what_is_slow_to_import_and_nothing_of_ours(
+    repo, monkeypatch
+):
+    monkeypatch.setattr(execute, "FEW", 0)
+    look = """import os, subprocess, sys, matplotlib.pyplot
+there = "torch" in seen, any(name.startswith("fedlab") for name in seen)
+ended = subprocess.run([sys.executable, "-c", "raise SystemExit(3)"]).returncode
+print(*there, ended, sys.path[0], os.getcwd(), matplotlib.get_backend())"""
+    write(repo / "notebooks" / "one.ipynb", "import sys\nseen = {*sys.modules}", look)
+    assert run(repo) == 0
+    told = printed(repo).split()
+    assert told[:3] == ["True", "False", "3"]
+    assert told[3:5] == [str(repo), str(repo / "notebooks")]
+    assert "inline" in told[5], "as in a kernel of its own"
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_a_kernel_that_dies_ends_the_build_in_one_line(repo, capsys, monkeypatch, few):
+    monkeypatch.setattr(execute, "FEW", few)
+    write(repo / "notebooks" / "one.ipynb", "import os\nos._exit(3)")
+    assert run(repo) == 1
+    said = capsys.readouterr().err
+    assert (
+        said.startswith("error: one.ipynb: DeadKernelError") and said.count("\n") == 1
+    )
+
+
+def test_no_kernel_outlives_the_build(repo):
+    write(repo / "notebooks" / "one.ipynb", "import os", "print(os.getpid())")
+    with kernels.prepared():
+        execute.execute(repo / "notebooks" / "one.ipynb", repo, {})
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(printed(repo)), 0)
+    assert kernels.AT not in os.environ
 
 
 def test_an_unknown_parameter_is_one_clear_line(repo, capsys):

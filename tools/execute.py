@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,14 @@ import papermill
 import yaml
 from papermill.exceptions import PapermillExecutionError
 
-from tools import depends, paths, recording
+from tools import depends, kernels, paths, recording
 
 # The number of threads decides the order of sums, hence their last digits: with a fixed
 # one, a notebook's numbers do not depend on how many cores a machine has. A second one
 # gains a small network little; cores go to a notebook each.
 THREADS = "1"
 AT_ONCE = 4  # notebooks at most, for the memory's sake
+FEW = 3  # notebooks, whose kernels begin sooner each by itself
 ALONE = {"how_fast.ipynb"}  # what measures time has no neighbour
 CELL_TIMEOUT_S = 600
 
@@ -111,6 +113,7 @@ def execute(source: Path, root: Path, parameters: Parameters) -> float:
                 parameters=_known(source, parameters),
                 cwd=source.parent,
                 kernel_name="python3",
+                kernel_manager_class=kernels.Manager,
                 progress_bar=False,
                 request_save_on_cell_execute=False,  # what failed is not kept
                 execution_timeout=CELL_TIMEOUT_S,
@@ -170,20 +173,24 @@ def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -
     for source in chosen:
         if source not in stale:
             print(f"  {source.name:{width}}  up to date", flush=True)
+    if not stale:
+        return
     at_once = min(AT_ONCE, os.cpu_count() or 1)
     together = [s for s in stale if s.name not in ALONE]
     apart = [s for s in stale if s.name in ALONE]
     # Fresh processes: nothing of this one's threads is copied into them.
     fresh = multiprocessing.get_context("spawn")
-    for some, workers in ((together, at_once), (apart, 1)):
-        with ProcessPoolExecutor(workers, fresh) as pool:
-            running = {pool.submit(execute, s, root, parameters): s for s in some}
-            try:
-                for done in as_completed(running):
-                    _report(running[done], done, root, width)
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+    copied = kernels.prepared() if len(stale) > FEW else nullcontext()
+    with copied:
+        for some, workers in ((together, at_once), (apart, 1)):
+            with ProcessPoolExecutor(workers, fresh) as pool:
+                running = {pool.submit(execute, s, root, parameters): s for s in some}
+                try:
+                    for done in as_completed(running):
+                        _report(running[done], done, root, width)
+                except BaseException:
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    raise
 
 
 def _report(source: Path, done: Future[float], root: Path, width: int) -> None:
