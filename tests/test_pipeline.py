@@ -176,13 +176,15 @@ def test_a_kernel_begins_with_what_is_slow_to_import_and_nothing_of_ours(
     look = """import os, subprocess, sys, matplotlib.pyplot
 there = "torch" in seen, any(name.startswith("fedlab") for name in seen)
 ended = subprocess.run([sys.executable, "-c", "raise SystemExit(3)"]).returncode
-print(*there, ended, sys.path[0], os.getcwd(), matplotlib.get_backend())"""
+import pandas
+columns = pandas.get_option("display.max_columns")
+print(*there, ended, columns, sys.path[0], os.getcwd(), matplotlib.get_backend())"""
     write(repo / "notebooks" / "one.ipynb", "import sys\nseen = {*sys.modules}", look)
     assert run(repo) == 0
     told = printed(repo).split()
-    assert told[:3] == ["True", "False", "3"]
-    assert told[3:5] == [str(repo), str(repo / "notebooks")]
-    assert "inline" in told[5], "as in a kernel of its own"
+    assert told[:4] == ["True", "False", "3", "20"], "pandas knows its kernel"
+    assert told[4:6] == [str(repo), str(repo / "notebooks")]
+    assert "inline" in told[6], "as in a kernel of its own"
 
 
 @pytest.mark.parametrize("few", [0, 1])

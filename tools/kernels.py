@@ -25,8 +25,8 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-# No pyplot: on its import it looks for the kernel that it draws for.
-IMPORTED = ("torch", "pandas", "scipy.stats", "scipy.optimize", "matplotlib.figure")
+# No pyplot and no pandas: on their import they look for the kernel that they show in.
+IMPORTED = ("torch", "scipy.stats", "scipy.optimize", "matplotlib.figure")
 AT = "FEDLAB_KERNELS"  # where copies are to be had
 DRAWN = "module://matplotlib_inline.backend_inline"  # as a kernel sets it
 
