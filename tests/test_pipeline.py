@@ -198,6 +198,16 @@ def test_a_kernel_that_dies_ends_the_build_in_one_line(repo, capsys, monkeypatch
     )
 
 
+def test_a_process_to_copy_that_is_gone_ends_the_build_in_one_line(
+    repo, capsys, monkeypatch
+):
+    monkeypatch.setattr(execute, "FEW", 0)
+    monkeypatch.setattr(kernels.sys, "executable", "/bin/false")
+    assert run(repo) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: one.ipynb: ") and said.count("\n") == 1
+
+
 def test_no_kernel_outlives_the_build(repo):
     write(repo / "notebooks" / "one.ipynb", "import os", "print(os.getpid())")
     with kernels.prepared():

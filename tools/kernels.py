@@ -43,6 +43,7 @@ def prepared() -> Iterator[None]:
         command = [sys.executable, "-m", "tools.kernels", str(door.fileno())]
         env = {**os.environ, "MPLBACKEND": DRAWN}
         server = subprocess.Popen(command, pass_fds=[door.fileno()], env=env)
+        door.close()  # once it is gone nobody waits at it
         os.environ[AT] = at
         try:
             yield
