@@ -116,7 +116,7 @@ def _all(door: socket.socket) -> bytes:
 
 
 def _asked(door: socket.socket) -> dict[str, Any]:
-    """What a copy is asked for; returns in each copy, never in the first process."""
+    """The wish for a copy, in each copy alone: the first process never returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a copy
     while True:
         client, _ = door.accept()
