@@ -3,9 +3,8 @@
     with prepared():
         papermill.execute_notebook(..., kernel_manager_class=Manager)
 
-A kernel of its own takes five seconds for that, half of what a short page takes. Only
-where a process that has loaded PyTorch can be copied: on Linux. Nothing of ours is
-imported beforehand, so that a kernel is seen to read what its modules read.
+These imports are a large part of what a short page takes. Only where a process that has
+loaded PyTorch can be copied: on Linux. Nothing of ours is imported beforehand, so that a kernel is seen to read what its modules read.
 """
 
 import json
@@ -27,6 +26,7 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 # No pyplot and no pandas: on their import they look for the kernel that they show in.
 IMPORTED = ("torch", "scipy.stats", "scipy.optimize", "matplotlib.figure")
+COPIED = sys.platform.startswith("linux")  # elsewhere each begins by itself
 AT = "FEDLAB_KERNELS"  # where copies are to be had
 DRAWN = "module://matplotlib_inline.backend_inline"  # as a kernel sets it
 
@@ -34,7 +34,7 @@ DRAWN = "module://matplotlib_inline.backend_inline"  # as a kernel sets it
 @contextmanager
 def prepared() -> Iterator[None]:
     """Copies are to be had in what this process begins, until this ends."""
-    if not sys.platform.startswith("linux"):
+    if not COPIED:
         yield
         return
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as door:

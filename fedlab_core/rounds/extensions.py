@@ -15,7 +15,7 @@ from fedlab_core.errors import InputError
 from fedlab_core.rounds.method import Method
 
 
-@cache  # to look through all that is installed takes longer than a round
+@cache  # it looks through the metadata of everything that is installed
 def installed() -> tuple[ModuleType, ...]:
     """The modules of the group `fedlab_core.extensions`, by name."""
     points = entry_points(group="fedlab_core.extensions")

@@ -55,7 +55,6 @@ def test_every_sentence_is_carried_and_what_was_measured_has_one(paper: str):
         ("fits", "table3 FedDF | FMNIST MLP, α=0.1"),
         ("less", "table3: over FedAvg, FMNIST MLP, α=0.1"),
         ("one lost", "table8: over FedAvg, 25 %"),
-        ("more over rounds", "table8: over FedAvg, 25 % > table8: over FedAvg, 25 %"),
     ],
 )
 @pytest.mark.slow
@@ -65,6 +64,17 @@ def test_a_false_sentence_is_refused(verdict: str, claim: str, monkeypatch):
     monkeypatch.setattr(companion, "entries", lambda paper: [false])
     with pytest.raises(Unsupported, match="fedlaw: .* carry 'A planted one.': "):
         companion.companion(the_book(), "fedlaw")
+
+
+@pytest.mark.slow
+def test_the_larger_gain_over_all_rounds_is_not_the_smaller_nor_one_without_runs():
+    smaller = "table3: FedAvg, accuracy"
+    larger, unrun = "table3: FedAvg, a=0.7, b=0.05", "table3: FedAvg, 40 + 10 clients"
+    mine = opened_paper(the_book(), "feddisco")
+    false = [f"{smaller} > {larger}", f"{larger} > {larger}", f"{larger} > {unrun}"]
+    holds = {"more over rounds": [f"{larger} > {smaller}", *false]}
+    planted = Entry(("table3",), "T", "They say.", "A planted one.", holds)
+    assert broken(planted, mine) == false
 
 
 @pytest.mark.slow

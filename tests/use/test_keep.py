@@ -170,6 +170,7 @@ def test_names_beside_the_core_are_those_of_the_packages(monkeypatch):
 
     for name in fl.BESIDE:
         assert getattr(fl, name) is getattr(fedlab_use, name)
+    assert extensions.installed() is extensions.installed(), "looked for once"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = fl.nothing
     monkeypatch.setattr(extensions, "installed", tuple)
