@@ -4,7 +4,8 @@
         papermill.execute_notebook(..., kernel_manager_class=Manager)
 
 These imports are a large part of what a short page takes. Only where a process that has
-loaded PyTorch can be copied: on Linux. Nothing of ours is imported beforehand, so that a kernel is seen to read what its modules read.
+loaded PyTorch can be copied: on Linux. Nothing of ours is imported beforehand, so that
+a kernel is seen to read what its modules read.
 """
 
 import json
