@@ -3,9 +3,9 @@
     with prepared():
         papermill.execute_notebook(..., kernel_manager_class=Manager)
 
-These imports are a large part of what a short page takes. Only where a process that has
-loaded PyTorch can be copied: on Linux. Nothing of ours is imported beforehand, so that
-a kernel is seen to read what its modules read.
+These imports are a large part of what a short page takes. Only where a process that
+has loaded PyTorch can be copied: on Linux. Nothing of ours is imported beforehand, so
+that a kernel is seen to read what its modules read.
 """
 
 import json
