@@ -13,8 +13,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools import build, execute, kernels, paths
 
 pytestmark = pytest.mark.slow
-# To copy a process that has loaded PyTorch is safe on Linux alone: elsewhere there is no
-# copy to look at, and the other tests here hold for kernels that begin by themselves.
+# A process that has loaded PyTorch is copied on Linux alone: elsewhere there is no copy
+# to look at, and the other tests here hold for kernels that begin by themselves.
 copied = pytest.mark.skipif(not kernels.COPIED, reason="no kernel is a copy here")
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
