@@ -3,9 +3,14 @@
 import json
 import os
 import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -218,6 +223,28 @@ def test_no_kernel_outlives_the_build(repo):
     with pytest.raises(ProcessLookupError):
         os.kill(int(printed(repo)), 0)
     assert kernels.AT not in os.environ
+
+
+@pytest.mark.parametrize("few", [0, 3])
+def test_nothing_outlives_a_build_that_is_killed(repo, few):
+    waits = "import time\nopen('begun', 'w').close()\ntime.sleep(900)"
+    write(repo / "notebooks" / "one.ipynb", waits)
+    start = f"from tools import execute\nexecute.FEW = {few}\nexecute.main()"
+    command = [sys.executable, "-c", start, "--root", str(repo)]
+    build = subprocess.Popen(command, cwd=paths.ROOT)
+    _soon(lambda: (repo / "notebooks" / "begun").exists())
+    began = psutil.Process(build.pid).children(recursive=True)
+    assert len(began) > 2, "a worker, a kernel, and what watches them"
+    build.kill()
+    build.wait()
+    _soon(lambda: not any(one.is_running() for one in began))
+
+
+def _soon(true: Callable[[], bool], patience_s: float = 120) -> None:
+    until = time.monotonic() + patience_s
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_an_unknown_parameter_is_one_clear_line(repo, capsys):

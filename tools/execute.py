@@ -15,6 +15,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -183,7 +184,7 @@ def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -
     copied = kernels.prepared() if len(stale) > FEW else nullcontext()
     with copied:
         for some, workers in ((together, at_once), (apart, 1)):
-            with ProcessPoolExecutor(workers, fresh) as pool:
+            with ProcessPoolExecutor(workers, fresh, _end_with_the_build) as pool:
                 running = {pool.submit(execute, s, root, parameters): s for s in some}
                 try:
                     for done in as_completed(running):
@@ -191,6 +192,18 @@ def execute_all(root: Path, parameters: Parameters, only: Iterable[Path] = ()) -
                 except BaseException:
                     pool.shutdown(wait=True, cancel_futures=True)
                     raise
+
+
+def _end_with_the_build() -> None:
+    """Watches the build from a worker: killed, it can ask nobody to end."""
+    build = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if build:
+            build.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _report(source: Path, done: Future[float], root: Path, width: int) -> None:
