@@ -14,7 +14,7 @@ from markupsafe import Markup
 from fedlab_book.html import macros
 from fedlab_ledger.judge.claims import Judged, tally
 from fedlab_ledger.judge.show import COMPARABLE, Shown, shown, summed
-from fedlab_ledger.model.cells import SCALES, Cell, Setting, Table
+from fedlab_ledger.model.cells import SCALES, Cell, Setting, Table, digits
 from fedlab_ledger.model.describe import data, in_words, network
 from fedlab_ledger.model.provenance import (
     command,
@@ -79,13 +79,8 @@ def whose(cells: Iterable[Cell]) -> str:
 
 
 def number(value: float, unit: str, sign: str = "", like: float | None = None) -> str:
-    """A number of ours: percents with two digits, counts in thousands with none.
-
-    With as many digits as `like` has, if there is such a number.
-    """
-    size = value if like is None else like
-    digits = 2 if unit == "%" else 0 if unit == "bytes" or abs(size) >= 1000 else 3
-    return f"{value:{sign}.{digits}f}"
+    """A number of ours, with as many digits as `like` has, where that is given."""
+    return f"{value:{sign}.{digits(unit, value if like is None else like)}f}"
 
 
 def verdict_cell(

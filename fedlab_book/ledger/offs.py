@@ -27,9 +27,14 @@ def offs(book: Book, paper: str, quotes: Sequence[Quoted]) -> Markup | str:
     many = "1 number is" if len(rows) == 1 else f"{len(rows)} numbers are"
     known = PAPERS[paper].differences
     run = sum(not d.why for d in known) or "none"
-    items = [_item(row) for row in rows]
+    said = [[*_checks(row), *_rest(row)] for row in rows]
+    same = [s for s in said[0] if len(said) > 1 and all(s in one for one in said)]
+    items = [
+        _item(row, [s for s in one if s not in same])
+        for row, one in zip(rows, said, strict=True)
+    ]
     agreed = _agreed(book, paper)
-    return _html.list(many, agreed, len(known), run, _READ, _DIFFER, items)
+    return _html.list(many, agreed, len(known), run, _READ, _DIFFER, items, same)
 
 
 def _agreed(book: Book, paper: str) -> str:
@@ -40,11 +45,11 @@ def _agreed(book: Book, paper: str) -> str:
     return said * bool(close)
 
 
-def _item(c: Checked) -> Markup:
+def _item(c: Checked, said: Sequence[str]) -> Markup:
+    """How far a number is off, and what is said of it alone."""
     cell = c.quoted.cell
     far = f"{c.quoted.off or 0.0:+.3g}{_unit(cell.unit)}"
-    allowed = f"{cell.tolerance:g}"
-    return _html.item(cell, far, allowed, _checks(c), _rest(c))
+    return _html.item(cell, far, f"{cell.tolerance:g}", said)
 
 
 def _unit(unit: str) -> str:
@@ -79,10 +84,10 @@ def _searched(c: Checked) -> list[str]:
     return [_html.searched(_SEARCHES, *search) for search in c.searches]
 
 
-def _rest(c: Checked) -> str:
+def _rest(c: Checked) -> list[str]:
     """Choices run in one way only, and whether anything explains the difference."""
     names = "; ".join(f"{name} ({how})" for name, how in c.choices)
-    open_ = f"Run in one way only: {names}." if names else ""
+    open_ = [f"Run in one way only: {names}."] if names else []
     told = " and ".join(o.words for o in c.told)
     why = "What makes the difference is not known."
     if told:
@@ -90,4 +95,4 @@ def _rest(c: Checked) -> str:
             f"With one thing else it fits ({told}); whether that is what made "
             "the paper’s number is not known."
         )
-    return f"{open_} {why}"
+    return [*open_, why]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fedlab_core.arguments import checked
-from fedlab_ledger.model.cells import SCALES, Cell, Scale, Table
+from fedlab_ledger.model.cells import SCALES, Cell, Scale, Table, digits
 from fedlab_ledger.model.describe import ran_on
 from fedlab_ledger.model.lines import Found
 from fedlab_ledger.model.provenance import counted
@@ -36,12 +36,12 @@ class Shown:
     @property
     def ours(self) -> str:
         """Mean and interval, or a dash."""
-        v, digits = self.verdict, 2 if self.cell.unit == "%" else 3
+        v = self.verdict
         if v.n == 0:
             return "-"
-        if not math.isfinite(v.half):
-            return f"{v.mean:.{digits}f}"
-        return f"{v.mean:.{digits}f} ± {v.half:.{digits}f}"
+        places = digits(self.cell.unit, v.mean)
+        half = f" ± {v.half:.{places}f}" if math.isfinite(v.half) else ""
+        return f"{v.mean:.{places}f}{half}"
 
     @property
     def status(self) -> Status:

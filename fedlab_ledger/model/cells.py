@@ -197,3 +197,10 @@ class Table:
         """The cell in that place, if there is one."""
         found = (c for c in self.cells if (c.row, c.column) == (row, column))
         return next(found, None)
+
+
+def digits(unit: str, size: float) -> int:
+    """Digits after the point that a number in a unit is shown with: few for counts."""
+    if unit == "bytes" or abs(size) >= 1000:
+        return 0
+    return {"%": 2, "rounds": 1}.get(unit, 3)

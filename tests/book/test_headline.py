@@ -124,16 +124,32 @@ def test_what_it_costs_stands_where_a_number_is_missing():
 def test_each_number_that_is_off_says_what_was_checked(disco):
     quotes = disco.headline("feddisco")
     off = [q for q in quotes if q.off is not None]
-    items = page(headline(disco, "feddisco")).select(".fl-offs > li")
+    shown = page(headline(disco, "feddisco"))
+    items = shown.select(".fl-offs > li")
+    of_all = text(shown.select_one(".fl-offs-all"))
     assert len(items) == len(off) > 1
     for q, item in zip(off, items, strict=True):
         assert text(item).startswith(f"{q.cell.row} | {q.cell.column}")
         assert f"where {q.cell.tolerance:g} is allowed" in text(item)
-        assert "Checked:" in text(item) and "Remains:" in text(item)
         curve = q.cell.metric == "mean-10"
         assert ("as the best round" in text(item)) is curve
         assert ("Nothing was checked for this number" in text(item)) is not curve
-        assert "augmentation (images cropped and mirrored)" in text(item)
+        told = f"{text(item)} {of_all}"
+        assert told.count("augmentation (images cropped and mirrored)") == 1
+        assert "not known" in told
+
+
+def test_what_is_so_of_every_number_that_is_off_is_said_once(stored):
+    seen = False
+    for paper in HEADLINES:
+        shown = page(headline(stored, paper))
+        items = [text(item) for item in shown.select(".fl-offs > li")]
+        for of_all in map(text, shown.select(".fl-offs-all")):
+            said = of_all.removeprefix(f"Of all {len(items)}: ").rstrip(".")
+            parts = said.split(". ")
+            assert not any(part in item for part in parts for item in items)
+            seen = True
+    assert seen
 
 
 def test_the_numbers_lead_to_how_they_were_made(stored):

@@ -169,7 +169,7 @@ DRAWN: dict[str, Callable[[str], object]] = {
     "docstring": lambda t: written(f"{t}\n\n- {t}\n- {t}\n\n1. {t}"),
     "headline": headline_row,
     "waiting": lambda t: macros("headline").waiting(t, t),
-    "off": lambda t: macros("offs").list(t, t, t, t, t, t, [t]),
+    "off": lambda t: macros("offs").list(t, t, t, t, t, t, [t], [t]),
     "searched": lambda t: macros("offs").searched(t, t, t, t),
     "answer": lambda t: macros("answer").told(t, t, t, t),
     "strip of an answer": lambda t: macros("answer").strip(t, t, t, t),

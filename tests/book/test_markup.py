@@ -16,7 +16,7 @@ def test_times_are_written_in_a_unit_that_suits_them(seconds, said):
 def test_numbers_have_as_many_digits_as_they_are_worth():
     assert number(62.345, "%") == "62.34" and number(0.5, "share", "+") == "+0.500"
     assert number(-53352.0, "bytes", "+") == "-53352"
-    assert number(400.0, "bytes") == "400" and number(2.0, "rounds") == "2.000"
+    assert number(400.0, "bytes") == "400" and number(2.0, "rounds") == "2.0"
     assert number(0.0, "steps", like=-7600.0) == "0"
 
 
