@@ -14,7 +14,6 @@ out from both backgrounds; a method also has its own marker and line style.
     show(curves(history), alt="Accuracy against round: ...", caption="...")
 """
 
-import base64
 import hashlib
 import io
 import itertools
@@ -26,16 +25,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import numpy as np
 from cycler import cycler
 from markupsafe import Markup, escape
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from PIL import Image
 
 from fedlab_book.html import macros
 
@@ -219,26 +215,6 @@ def svg(fig: Figure, alt: str, scope: str | None = None) -> Markup:
         'height:auto" '
     )
     return Markup(_own_ids(markup, scope).replace("<svg ", root, 1))
-
-
-def webp(fig: Figure, alt: str, scope: str | None = None, scale: float = 2) -> Markup:
-    """The figure as an `<img>` on a white card, for photographs and dense scatters.
-
-    Args:
-        scope: as in `svg`, and without effect: an image has no ids.
-        scale: image pixels per CSS pixel.
-    """
-    with _closing(fig), mpl.rc_context(STYLE):
-        _require_alt(alt)
-        # savefig draws twice: once only to lay out, which drawing does anyhow
-        fig.set(facecolor="white", dpi=_PX_PER_INCH * scale)
-        drawn = FigureCanvasAgg(fig)
-        drawn.draw()
-    packed, image = io.BytesIO(), Image.fromarray(np.asarray(drawn.buffer_rgba()))
-    image.convert("RGB").save(packed, "WEBP", lossless=True, method=4)
-    width, height = fig.get_size_inches() * _PX_PER_INCH
-    data = base64.b64encode(packed.getvalue()).decode()
-    return _html.image(alt, f"{width:.0f}", f"{height:.0f}", data)
 
 
 def framed(picture: Markup, caption: str | None = None, ran: str = "") -> Markup:

@@ -162,8 +162,10 @@ def row(j: Judged) -> Markup:
 
 
 def _big(sentence: str) -> str:
-    """A sentence with a capital; a name such as rFedAvg keeps its own."""
-    return sentence if sentence[1].isupper() else sentence[0].upper() + sentence[1:]
+    """A sentence with a capital; a symbol, or a name such as rFedAvg, keeps its own."""
+    first = sentence[0].upper() if sentence[0].isascii() else sentence[0]
+    kept = sentence[1].isupper() or sentence[1:].startswith(" = ")
+    return sentence if kept else first + sentence[1:]
 
 
 def made(j: Judged) -> str:

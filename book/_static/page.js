@@ -223,4 +223,7 @@ function reveal(target) {
   for (const { closed, open } of questions) if (!target || closed.some((one) => one.contains(target))) open();
 }
 if (remember(false) || new URLSearchParams(location.search).has("reveal")) reveal();
-window.addEventListener("beforeprint", () => reveal());
+window.addEventListener("beforeprint", () => {
+  reveal();
+  for (const fold of document.querySelectorAll(".fl-aside")) fold.open = true;
+});

@@ -117,13 +117,14 @@ def _fits(paper: Paper, text: str) -> bool:
 
 
 def _groups(paper: Paper, name: str) -> str:
-    """Seeds of a claim that are two groups: in 3 seeds +5.9, in 2 -39.6 points."""
+    """Seeds of a claim that are two groups: 3 seeds by +5.9 and 2 seeds by −39.6."""
     judged = paper.claim(name)
     unit = 100 if judged.claim.cell.unit == "share" else 1
     if not judged.groups:
         raise Unsupported(f"{paper.name}: the seeds of {name!r} are one group")
     upper, lower = ((len(x), unit * float(x.mean())) for x in judged.groups)
-    return f"in {upper[0]} seeds {upper[1]:+.1f}, in {lower[0]} {lower[1]:+.1f} points"
+    parts = (f"{n} seeds by {x:+.1f}" for n, x in (upper, lower))
+    return f"{' and '.join(parts)} points".replace("-", "−")
 
 
 def _clear(paper: Paper, name: str) -> bool:
@@ -213,7 +214,7 @@ def _section(
         paper.book,
         [paper.book.tables[f"{paper.name}/{n}"] for n in entry.of],
     )
-    more = [(f"{page(paper.name)}#{t.name}", _many(book, t)) for t in tables]
+    more = [*_many(book, tables)]
     anchors = [t.name for t in tables] or [_anchor(entry)]
     return _html.entry(
         anchors,
@@ -242,9 +243,14 @@ def _where(table: Table) -> str:
     return name.rstrip("abcd") if name.startswith("Figure") else name
 
 
-def _many(book: Book, table: Table) -> str:
-    done, every = len(book.measured(table)), len(table.cells)
-    return f"{_where(table)}: {done} of {every} run"
+def _many(book: Book, tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """Links to the ledger's tables, of one name together: how many numbers were run."""
+    for name in dict.fromkeys(map(_where, tables)):
+        mine = [t for t in tables if _where(t) == name]
+        done = sum(len(book.measured(t)) for t in mine)
+        every = sum(len(t.cells) for t in mine)
+        said = f"{name}: {done or 'none'} of {every} numbers run"
+        yield f"{page(mine[0].paper)}#{mine[0].name}", said
 
 
 def _takes(entry: Entry, tables: Sequence[Table]) -> str:
@@ -267,11 +273,15 @@ def _counted(book: Book, tables: Sequence[Table]) -> str:
     """How much of a paper was measured, and where, in a sentence."""
     own = [_where(t) for t in tables if _status(book, t, own=True)]
     some = sum(_status(book, t) for t in tables)
-    where = f"at the paper's own size some of {', '.join(own)}, " if own else ""
-    return (
-        f"Of {NAMES[tables[0].paper]}'s {len(tables)} tables and figures something was "
-        f"run of {some}: {where}{'the rest' if own else 'all'} on stand-ins."
+    said = (
+        f"{NAMES[tables[0].paper]} has {len(tables)} tables and figures with numbers. "
+        f"Numbers of {some} of them were run"
     )
+    if not own:
+        return f"{said}, all on stand-ins."
+    *rest, last = own
+    these = f"{', '.join(rest)} and {last}" if rest else last
+    return f"{said}: some of {these} at the paper's own size, the others on stand-ins."
 
 
 def _status(book: Book, table: Table, own: bool = False) -> bool:

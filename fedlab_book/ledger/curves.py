@@ -16,20 +16,22 @@ from fedlab_ledger.judge.show import COMPARABLE, Shown
 from fedlab_ledger.model.cells import Table
 from fedlab_ledger.model.describe import data, network, without_names
 from fedlab_ledger.model.headline import Headline
+from fedlab_ledger.model.measures import of_accuracy
 from fedlab_ledger.model.provenance import lines_of
 from fedlab_ledger.report.book import Book, grouped
 from fedlab_ledger.report.headline import Quoted, played
 
 _POINTS = 80  # of a drawn curve: more cannot be told apart
 _STYLES = ("-", "--", "-.", ":")
+_MOST = 12  # lines of a panel that an eye can follow
 _WIDTH, _PANEL, _LINE = 700, 230, 20  # pixels
 _LETTERS = 66  # of a title as wide as a picture
 Panel = list[tuple[str, list[np.ndarray]]]
 
 
 def curves_of(book: Book, table: Table) -> HTML | None:
-    """Accuracy by round of a table's measured cells; None if there is no curve."""
-    cells = book.measured(table)
+    """Accuracy by round of the cells that report it; None if there is no curve."""
+    cells = [s for s in book.measured(table) if of_accuracy(s.cell.metric)]
     panels = _panels(book, cells)
     if not panels:
         return None
@@ -80,28 +82,23 @@ def _ran(s: Shown) -> str:
 
 
 def _panels(book: Book, cells: Sequence[Shown]) -> dict[str, Panel]:
-    """The curves by group; cells that report the same runs are drawn once."""
+    """The curves by group and by what they ran on; the same runs are drawn once."""
     panels: dict[str, Panel] = {}
     seen: set[tuple[str, str]] = set()
     for name, members in grouped(cells).items():
-        lines: Panel = []
         for label, s in members:
             at = (s.cell.settings[s.scale].key, s.scale)
             runs = _curves(book, s)
             if runs and at not in seen:
-                lines.append((label, runs))
+                panels.setdefault(_title(name, s), []).append((label, runs))
             seen.add(at)
-        if lines:
-            panels[_title(name, [s for _, s in members])] = lines
-    return panels
+    return {title: lines for title, lines in panels.items() if len(lines) <= _MOST}
 
 
-def _title(name: str, members: Sequence[Shown]) -> str:
+def _title(name: str, s: Shown) -> str:
     """Title: the place in the paper's table, without what was not run, and the run."""
-    on = " / ".join(dict.fromkeys(map(_ran, members)))
-    own = all(s.status == COMPARABLE for s in members)
-    where = name if own else without_names(name)
-    return f"{where}: {on}" if where else on
+    where = name if s.status == COMPARABLE else without_names(name)
+    return f"{where}: {_ran(s)}" if where else _ran(s)
 
 
 def _curves(book: Book, s: Shown) -> list[np.ndarray]:
@@ -120,15 +117,15 @@ def _end(runs: Sequence[np.ndarray]) -> float:
 
 
 def _looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The book's colour where a method has one, another for each of the rest."""
-    own = {n: LOOKS[n].color for n in labels if n in LOOKS}
-    free = [c for c in CLASSES if c not in own.values()] or list(CLASSES)
-    rest = [n for n in labels if n not in own]
-    colours = own | {n: free[i % len(free)] for i, n in enumerate(rest)}
-    return {
-        n: {"color": colours[n], "linestyle": _STYLES[(i // 3) % len(_STYLES)]}
-        for i, n in enumerate(labels)
-    }
+    """The book's look where a method has one, another for each of the rest."""
+    own = {n: LOOKS[n] for n in labels if n in LOOKS}
+    taken = {look.color for look in own.values()}
+    free = [c for c in CLASSES if c not in taken] or list(CLASSES)
+    looks = {n: {"color": k.color, "linestyle": k.linestyle} for n, k in own.items()}
+    for i, n in enumerate(n for n in labels if n not in own):
+        dashes = _STYLES[(i // len(free)) % len(_STYLES)]
+        looks[n] = {"color": free[i % len(free)], "linestyle": dashes}
+    return looks
 
 
 @styled
@@ -176,6 +173,7 @@ def _panel(
         low, high = min(low, later.min()), max(high, later.max())
     room = 0.06 * max(high - low, 1.0)
     ax.set(title=name, xlabel="round", ylim=(low - room, high + room))
+    ax.locator_params(axis="x", integer=True)
     ax.grid(axis="y", color=INK)
 
 

@@ -255,7 +255,6 @@ def _course(paper: Paper, asked: Plain) -> Drawn:
         title=asked.get("title", ""),
         colours=asked.get("colours"),
         zero=asked.get("zero", "over" in asked),
-        late=asked.get("late", False),
         digits=asked.get("digits", 1),
     )
     return panel, _about(paper, cells, lines)

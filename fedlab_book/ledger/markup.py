@@ -179,7 +179,7 @@ def table_of(book: Book, table: Table) -> HTML:
     groups = [
         (
             name,
-            members[0][1].cell.unit,
+            " or ".join(dict.fromkeys(s.cell.unit for _, s in members)),
             [_row(label, s, anchors[id(s)]) for label, s in members],
         )
         for name, members in grouped(cells).items()

@@ -26,7 +26,6 @@ def course(
     colours: Colours | None = None,
     zero: bool = False,
     levels: Mapping[str, float] | None = None,
-    late: bool = False,
     ylim: tuple[float, float] | None = None,
     digits: int = 1,
 ) -> Panel:
@@ -36,7 +35,6 @@ def course(
         at: where the points lie; else from one.
         zero: with a line at zero, as for differences.
         levels: further lines across, such as guessing, by their names.
-        late: with room for the last two thirds only; what is beyond leaves the frame.
     """
     require(len(curves) > 0, "a course needs a curve")
     looks = looks_of(curves, colours)
@@ -52,8 +50,8 @@ def course(
             where = ax.get_yaxis_transform()
             ax.text(1, height, name, ha="right", va="bottom", transform=where)
         ax.set(title=title, xlabel=along, ylabel=label)
-        if late or ylim:
-            ax.set_ylim(ylim or _late(curves))
+        if ylim:
+            ax.set_ylim(ylim)
         ax.grid(axis="y")
 
     each = "; ".join(
@@ -143,15 +141,6 @@ def strip(
     )
     said = f"{worded(title, 'share')}, a row each of {', '.join(names)}. Last: {ends}."
     return Panel(draw, said, high=max(HIGH, 60 + 19 * len(names)))
-
-
-def _late(curves: Curves) -> tuple[float, float]:
-    """Room for the mean curves but for their first third."""
-    ends = [np.nanmean(v, 0)[v.shape[1] // 3 :] for v in curves.values()]
-    every = np.concatenate(ends)
-    low, high = float(np.nanmin(every)), float(np.nanmax(every))
-    room = max(0.25 * (high - low), 1e-6)
-    return low - room, high + room
 
 
 def _mean(values: np.ndarray) -> float:

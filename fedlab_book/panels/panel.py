@@ -14,6 +14,7 @@ from fedlab_core.errors import require
 
 WIDE, HIGH = 520, 270  # of a picture, and of a row of its panels, in pixels
 ROW = 30  # of a panel that has one a line
+APART = 14  # rows of panels, in pixels
 _DASHES = ("-", "--", "-.", ":")
 Colours = Mapping[str, str]  # by name: a method of the book, or a colour of its palette
 
@@ -55,7 +56,10 @@ def picture(
         names |= panel.names or {}
     shape = {"nrows": len(rows), "ncols": columns, "squeeze": False}
     ratios = {"height_ratios": tall}
-    fig, axes = canvas(wide, sum(tall), **shape, gridspec_kw=ratios)
+    high = sum(tall) + APART * (len(rows) - 1)
+    fig, axes = canvas(wide, high, **shape, gridspec_kw=ratios)
+    if len(rows) > 1:
+        fig.set_layout_engine("constrained", hspace=APART * len(rows) / high)
     for ax, panel in zip(axes.flat, panels, strict=False):
         panel.draw(ax)
     for ax in axes.flat[len(panels) :]:

@@ -48,7 +48,10 @@ def gains(rows: Sequence[Row], unit: str = "points", title: str = "") -> Panel:
 def beside(
     pairs: Sequence[tuple[str, float | None, np.ndarray]], unit: str, title: str = ""
 ) -> Panel:
-    """The paper's number as a diamond, ours as a dot in its interval, a row each."""
+    """The paper's number as a diamond, ours as a dot in its interval, a row each.
+
+    Seeds that fall into two groups are a ring each.
+    """
     require(len(pairs) > 0, "nothing to set beside")
     theirs, ours = PALETTE["orange"], PALETTE["blue"]
 
@@ -57,11 +60,13 @@ def beside(
             if paper is not None:
                 ax.plot(paper, i - 0.16, "D", color=theirs)
             if len(values):
+                at = i + 0.16
+                if two_groups(np.asarray(values, float)):  # the mean is nobody's
+                    ax.plot(values, [at] * len(values), "o", color=ours, mfc="none")
+                    continue
                 mean, half = mean_interval(np.asarray(values, float))
                 reach = half if np.isfinite(half) else 0.0
-                ax.errorbar(mean, i + 0.16, xerr=reach, fmt="o", color=ours, capsize=3)
-                if two_groups(np.asarray(values, float)):  # the mean is nobody's
-                    ax.plot(values, [i + 0.34] * len(values), "|", color=ours)
+                ax.errorbar(mean, at, xerr=reach, fmt="o", color=ours, capsize=3)
         ax.set_yticks(range(len(pairs)), [name for name, *_ in pairs])
         ax.set(ylim=(len(pairs) - 0.5, -0.5), xlabel=unit, title=title)
         ax.grid(axis="both")

@@ -45,6 +45,11 @@ def column_of(metric: str) -> str | None:
     return metric.partition(":")[2] or None
 
 
+def of_accuracy(metric: str) -> bool:
+    """Whether a metric is read off the curve of the accuracy over all clients."""
+    return column_of(metric) is None and metric not in PAIRED
+
+
 def measure(
     metric: str, line: Mapping[str, Any], other: Mapping[str, Any] | None = None
 ) -> float | None:

@@ -86,8 +86,8 @@ def test_braces_stand_for_what_two_groups_of_seeds_do(monkeypatch):
     monkeypatch.setattr(companion, "entries", lambda paper: [split])
     gains = opened_paper(the_book(), "fedcollab").claim(name).by_seed.values()
     up, down = ([100 * v for v in gains if (v > 0) is side] for side in (True, False))
-    said = f"So: in {len(up)} seeds {np.mean(up):+.1f}, in {len(down)} "
-    said += f"{np.mean(down):+.1f} points."
+    said = f"So: {len(up)} seeds by {np.mean(up):+.1f} and {len(down)} seeds by "
+    said += f"−{abs(np.mean(down)):.1f} points."
     assert said in str(companion.companion(the_book(), "fedcollab").data)
     false = replace(split, found="So: {who gains, label shift, FMNIST}.")
     monkeypatch.setattr(companion, "entries", lambda paper: [false])

@@ -189,7 +189,7 @@ def test_every_reference_in_an_svg_resolves():
     assert set(re.findall(r'(?:url\(|href=")#([^")]+)', markup)) == ids
 
 
-@pytest.mark.parametrize("render", [figures.svg, figures.webp, figures.show])
+@pytest.mark.parametrize("render", [figures.svg, figures.show])
 def test_a_picture_without_a_real_text_alternative_is_refused(render):
     with pytest.raises(ValueError, match="alt of 9 characters .'the curve'.; at least"):
         render(line(), "the curve")
@@ -209,15 +209,9 @@ def test_a_figure_scrolls_before_its_text_gets_too_small():
 
 @pytest.mark.slow
 def test_every_drawing_closes_its_figure():
-    for render in (figures.svg, figures.webp, figures.show):
+    for render in (figures.svg, figures.show):
         render(line(), ALT)
     assert plt.get_fignums() == []
-
-
-def test_webp_has_a_size_and_a_text_alternative():
-    markup = figures.webp(line(width=480, height=240), ALT)
-    assert f'alt="{ALT}" width="480" height="240"' in markup
-    assert "data:image/webp;base64," in markup
 
 
 def test_show_writes_the_caption_as_text():

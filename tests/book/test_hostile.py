@@ -176,7 +176,6 @@ DRAWN: dict[str, Callable[[str], object]] = {
     "card": lambda t: macros("claims").card(t, t, (t, t), t, t, t, t),
     "advice": lambda t: macros("pages").advice(t, t),
     "live": lambda t: macros("pages").live(t, t),
-    "image": lambda t: macros("pages").image(t, t, t, t),
     "strip": lambda t: page.strip(1.0, t, t),
     "tags": lambda t: page.tags(t, t, t, t),
     "footer": lambda t: macros("page", "tools").footer(t),

@@ -75,12 +75,6 @@ def test_a_course_is_the_mean_over_seeds_in_the_colour_of_its_method() -> None:
     assert [t.get_text() for t in ax.texts] == ["guessing"]
 
 
-def test_late_rounds_alone_set_the_frame() -> None:
-    falling = {"x": np.tile([100.0, 3, 2, 1, 1, 1], (2, 1))}
-    low, high = axes_of(panels.course(falling, label="y", late=True)).get_ylim()
-    assert low < 1 and high < 3
-
-
 def test_what_cannot_be_told_is_hollow() -> None:
     clear, open_ = Row("clear", [1.0, 1.1, 0.9]), Row("open", [-1.0, 0, 1])
     lines = axes_of(panels.gains([clear, open_])).get_lines()

@@ -161,6 +161,7 @@ def picture(found: Attack, noise: float) -> tuple[Figure, str]:
         for ax, one in zip(line, made, strict=False):
             ax.imshow(one.mean(0), cmap="gray_r", vmin=-0.7, vmax=1.6)
             ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
         line[0].set_ylabel(kind, rotation=0, ha="right", va="center")
     for ax, letter in zip(axes[0], found.letters, strict=False):
         ax.set_title(letter, loc="center")

@@ -14,11 +14,11 @@ the small scale, where these never split a group, two that do.
 The paper tries several C for each shift and reports the best, which is 10 twice and 8
 for the concept shift (App. B.1); which it tries, and on what runs it chooses, is not
 known. So a row of FedCollab here has the C that is best on seeds which are not reported
-(`tuning`, with the values of Figure 6; of equals the middle one), and the constant of
+(App. B.1, with the values of Figure 6; of equals the middle one), and the constant of
 the authors' scripts, or ours in its place, has a row of its own in Table 1. At the
 small scale the constant is the best, too. At the paper's, under label shift, C = 5, 8
 and 10 are equal on all three seeds that choose, and it is 8; under feature shift those
-seeds are yet to be played, and it is the constant.
+seeds have not been run yet, so it is the constant.
 
 With C = 10 the published coalitions of the label shift stand on an edge: a client with
 few samples is about as well off in a large coalition as with its like, and a little
