@@ -87,6 +87,24 @@ def test_a_paragraph_named_as_the_slide_is_not_named_twice():
     assert text(made(page)["limit"]) == "One network."
 
 
+def test_a_citation_stays_and_what_it_cites_does_not():
+    cited = (
+        '[<a href="r.html#b" title="A. &amp; U. Th. It? In PMLR. 2020.">A, 2020</a>].'
+    )
+    limit = text(
+        made(PAGE.replace("One network.", f"One network {cited} So."))["limit"]
+    )
+    assert limit == "A limit. One network [A, 2020]. So."
+
+
+def test_a_piece_that_moves_brings_its_pictures_and_a_later_one_stays_away():
+    moves = '<div class="fl-frames" data-pictures="fl-1">η</div>'
+    page = PAGE.replace("<div data-playground", f"{moves}<div data-playground")
+    told = '<script id="fl-1" type="application/json">{}</script>'
+    body = made(page.replace("</body>", f"{told}</body>"))["knob"].body
+    assert moves in body and told in body and "data-playground" not in body
+
+
 def test_links_lead_where_they_led():
     body = made()["question"].body
     found = re.findall(r'<a href="([^"]*)"', body)

@@ -74,7 +74,7 @@ def cut(page: BeautifulSoup, name: str) -> list[Slide]:
 
 _WANTED = {
     "question": "text before its first piece",
-    "knob": "piece that trains (`live(...)`)",
+    "knob": "piece that trains (`live(...)`) or moves (`frames(...)`)",
     "prediction": "question that waits for an answer (`predict(...)`)",
     "algorithm": "cell tagged `algorithm`",
     "decides": "finding in a cell tagged `decides`",
@@ -93,7 +93,11 @@ def _opening(article: Tag) -> list[Tag]:
 
 
 def _piece(article: Tag) -> list[Tag]:
-    return article.select("[data-playground]")[:1]
+    """The first that trains or moves, with the pictures that it moves through."""
+    first = article.select("[data-playground], .fl-frames")[:1]
+    page = article.find_parent("html") or article
+    named = {one.get("data-pictures") for one in first}
+    return [*first, *(one for one in page.select("script[id]") if one["id"] in named)]
 
 
 def _prediction(article: Tag) -> list[Tag]:
@@ -141,6 +145,8 @@ def _here(part: Tag) -> Tag:
     """A copy without the sentences that point to other pages, and its own heading."""
     made = BeautifulSoup(" ".join(str(part).split()), "html.parser").contents[0]
     assert isinstance(made, Tag)
+    for citation in made.select("a[title]"):  # a title has sentences of its own
+        citation.unwrap()
     for strong in made.select("strong"):
         if _CARRIES.search(strong.get_text()):
             strong.decompose()

@@ -149,9 +149,9 @@ def default(value: Any) -> str:
     """A default as one would type it: the same in every run."""
     if type(value).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
         return "..."
-    if inspect.isbuiltin(value):
-        return f"{value.__module__}.{value.__name__}"
     if not (is_ours(type(value)) or is_ours(value)):
+        if inspect.isbuiltin(value) or inspect.isclass(value):
+            return f"{value.__module__}.{value.__name__}".removeprefix("builtins.")
         return repr(value)
     have = (sys.modules[name] for name in sorted(sys.modules)
             if name.startswith(PACKAGES))  # fmt: skip

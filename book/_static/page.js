@@ -196,6 +196,12 @@ function ask(box, choose) {
   questions.push({ closed, open });
 }
 
+// On a phone a table of words is a list: each entry says which column it is of.
+for (const table of document.querySelectorAll("table.fl-stack")) {
+  const heads = [...table.querySelectorAll("thead th")].map((th) => th.textContent.trim());
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => i && heads[i] && (cell.dataset.label = heads[i]));
+}
+
 for (const box of document.querySelectorAll(".fl-predict")) {
   const told = box.querySelector(".fl-told");
   const lines = new Map([...box.querySelectorAll("label")].map((label) => [label.querySelector("input"), label.querySelector("small")]));

@@ -63,8 +63,11 @@ def test_six_slides_fit_the_screen(browser: Browser, address, name, screen) -> N
         for i in range(1, 7):
             slide = page.locator(f"#slide-{i}.now")
             expect(slide).to_be_visible()
-            piece = slide.locator("[data-playground]")
-            if piece.count():
+            piece = slide.locator("[data-playground], .fl-frames")
+            if slide.locator(".fl-frames").count():
+                slide.get_by_role("slider").first.press("ArrowRight")
+                expect(piece.locator("svg[role=img]").first).to_be_visible()
+            elif piece.count():
                 piece.get_by_role("button", name="Play", exact=True).wait_for()
                 expect(piece.locator("svg[role=img]").first).to_be_visible()
             else:

@@ -545,7 +545,7 @@ class Playground {
         input.parentElement.title = why?.reason ?? "";
         if (input.disabled) beside.add(why.beside);
       }
-      const struck = beside.size ? `What is struck out does not go with ${[...beside].join(" or ")}.` : "";
+      const struck = beside.size ? `“${[...beside].join("” or “")}” does not go with what is struck out.` : "";
       row.querySelector("small").textContent = [task.says[name][state[name]], struck].filter(Boolean).join(" · ");
     }
     const last = this.run.rows.at(-1);
