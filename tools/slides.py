@@ -96,7 +96,7 @@ def _piece(article: Tag) -> list[Tag]:
     """The first that trains or moves, with the pictures that it moves through."""
     first = article.select("[data-playground], .fl-frames")[:1]
     page = article.find_parent("html") or article
-    named = {one.get("data-pictures") for one in first}
+    named = [one.get("data-pictures") for one in first]
     return [*first, *(one for one in page.select("script[id]") if one["id"] in named)]
 
 

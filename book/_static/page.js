@@ -232,4 +232,6 @@ if (remember(false) || new URLSearchParams(location.search).has("reveal")) revea
 window.addEventListener("beforeprint", () => {
   reveal();
   for (const fold of document.querySelectorAll(".fl-aside")) fold.open = true;
+  for (const box of document.querySelectorAll(".admonition.toggle-hidden"))
+    if (!box.closest("section[id^=exercises]")) box.classList.remove("toggle-hidden");
 });

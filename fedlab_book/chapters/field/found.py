@@ -115,7 +115,7 @@ def picture(
             ax.fill([j, j + 1, j + 1, j], [i, i, i + 1, i + 1], color=colour)
             style: dict[str, Any] = {"ha": "center", "color": on(colour), **small}
             bold = "bold" if side(spot.gains) else "normal"
-            high = 0.36 if spot.count else 0.5
+            high = 0.3 if spot.count else 0.5
             ax.text(j + 0.5, i + high, spot.told, va="center", fontweight=bold, **style)
             if spot.count:
                 ax.text(j + 0.5, i + 0.76, spot.count, va="center", **style)
@@ -135,7 +135,7 @@ def picture(
         if (arm, columns[0]) in at
     )
     said = f"A table of {len(rows)} methods by {len(columns)}: points over FedAvg on "
-    return Panel(draw, f"{said}{title.lower()}. {each}.", high=80 + 29 * len(rows))
+    return Panel(draw, f"{said}{title.lower()}. {each}.", high=80 + 34 * len(rows))
 
 
 def _words(deal: str, spot: Spot) -> str:
