@@ -253,7 +253,7 @@ def _curve(
     for accuracy, name, colour in zip(accuracies, names, colours, strict=True):
         x, y = range(1, len(accuracy) + 1), 100 * np.array(accuracy)
         ax.plot(x, y, marker="o", color=colour, label=name)
-    title = f"{of.capitalize()} read"
+    title = "All letters read" if of == MEASURES["accuracy"] else "On average"
     ax.set(title=title, xlabel="round", ylabel="%", ylim=(0, 100))
     if len(accuracies) > 1:
         ax.legend()

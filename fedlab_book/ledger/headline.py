@@ -142,7 +142,7 @@ def _missing(quotes: Iterable[Quoted]) -> Markup | str:
     runs = {_setting(q).key: q.seconds for q in rest}  # two numbers may be of one
     hours = [seconds for seconds in runs.values() if seconds is not None]
     total = f", together {took(_SEEDS * sum(hours))} with {_SEEDS} seeds each"
-    known = f"; {len(hours)} of {len(runs)} runs tried{total}" if hours else ""
+    known = f"; {len(hours)} of {len(runs)} runs timed{total}" if hours else ""
     cells = [
         (q.cell, q.cost or "not tried", command(q.cell, q.shown.scale, []))
         for q in rest

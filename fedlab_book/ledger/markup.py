@@ -138,7 +138,7 @@ def contents(book: Book, paper: str) -> HTML:
         (f"#{t.name}", place(t), _html.small(t.title, "fl-theirs"), _counts(book, [t]))
         for t in book.of(paper)
     ]
-    caption = f"{NAMES[paper]}: how many numbers each table has, and of these"
+    caption = f"{NAMES[paper]}: its tables, and how many of their numbers were measured"
     return HTML(str(_html.counted(("table", *_COUNTED), lines, caption)))
 
 

@@ -58,13 +58,11 @@ def _unit(unit: str) -> str:
 
 def _checks(c: Checked) -> list[str]:
     """Sentences on the checks, one after another."""
-    said = [] if not c.nothing else ["Nothing was checked for this number."]
+    said = []
     if c.reported:
         said.append(f"Read off the same curves: {_listed(c.reported, c)}.")
     if c.changed:
         said.append(f"Run at this scale with one change: {_listed(c.changed, c)}.")
-    elif not c.nothing:
-        said.append("Nothing was run at this scale with one change.")
     return [*said, *_searched(c)]
 
 
@@ -85,14 +83,8 @@ def _searched(c: Checked) -> list[str]:
 
 
 def _rest(c: Checked) -> list[str]:
-    """Choices run in one way only, and whether anything explains the difference."""
+    """Choices run in one way only, and what would explain the difference."""
     names = "; ".join(f"{name} ({how})" for name, how in c.choices)
-    open_ = [f"Run in one way only: {names}."] if names else []
     told = " and ".join(o.words for o in c.told)
-    why = "What makes the difference is not known."
-    if told:
-        why = (
-            f"With one thing else it fits ({told}); whether that is what made "
-            "the paper’s number is not known."
-        )
-    return [*open_, why]
+    said = {f"Run in one way only: {names}.": names, f"It would fit {told}.": told}
+    return [sentence for sentence, what in said.items() if what]

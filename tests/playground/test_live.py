@@ -63,7 +63,7 @@ def test_a_piece_can_be_about_own_letters(on_a_page):
     own, every = (piece.played(state, 2, names, measure=m) for m in two)
     assert [ax.get_title("left") for ax in own.axes] == [
         "Own letters read",
-        "Accuracy on own letters",
+        "On average",
     ]
     drawn = own.axes[0].patches
     bars = [bar.get_height() for bar in drawn if isinstance(bar, Rectangle)]
