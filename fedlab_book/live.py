@@ -40,7 +40,11 @@ _PHRASES = {
     "groups": "averaged with",
     "personal": "for itself:",
 }
-_ODD = {"weigh=equal": "counts equally", "weigh=last": "counts one by hand"}
+_ODD = {
+    "weigh=equal": "counts equally",
+    "weigh=last": "counts one by hand",
+    "groups=chosen": "averaged as I tick",
+}
 
 
 @dataclass(frozen=True)

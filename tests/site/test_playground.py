@@ -90,7 +90,7 @@ def test_a_goal_is_recognised_once_it_is_reached(page, address):
     fast(page)
     press(page, "Play")
     expect(goal).to_contain_text("Done. Get above 55 %")
-    expect(goal).to_contain_text("SCAFFOLD + equal")
+    expect(goal).to_contain_text("SCAFFOLD, counts equally")
 
 
 def test_a_coalition_is_ticked(page):

@@ -5,7 +5,7 @@ import { get, startWorker } from "./files.js";
 import { curve, GROUPS, key, letters, make, percent, plane, reachOf, RUNS, strip, stroke, watch } from "./pictures.js";
 
 const ROWS = {
-  split: "Letters are dealt", weigh: "It counts by", rule: "Each client trains by", pace: "Between rounds, by",
+  split: "Letters are dealt", weigh: "Each counts by", rule: "Each client trains by", pace: "Between rounds, by",
   server: "The server", groups: "Averaged with", personal: "For itself, it does",
 };
 const FRONT = ["split", "weigh"], NEAR = ["alpha", "rho", "ratio", "epochs", "steps"]; // before "More"
@@ -17,7 +17,7 @@ const MEASURES = {
 const PLAIN = ["accuracy", "own", "left"]; // the choice in a chapter
 const FOR_BOTH = new Set(["split", "alpha", "rho", "ratio", "clients", "draw", "seed"]); // of two side by side: who holds what, and the seed
 const PHRASES = { weigh: "counts by", pace: "meets by", server: "server:", groups: "averaged with", personal: "for itself:" };
-const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand" };
+const ODD = { "weigh=equal": "counts equally", "weigh=last": "counts one by hand", "groups=chosen": "averaged as I tick" };
 const SHARES = new Set(["accuracy", "own", "letters", "left", "agreement", "weight"]); // in per cent
 // Milliseconds between rounds, for all of them at most, and between pictures at least.
 const SPEEDS = ["watch", "fast"], PAUSE = 660, WATCHED = 20_000, DRAWN = 80;
@@ -182,13 +182,13 @@ class Playground {
     };
     const parts = [state.rule === "fedavg" ? "FedAvg" : with_("rule")];
     for (const choice of ["weigh", "server", "groups", "personal"]) {
-      if (state[choice] !== usual[choice]) parts.push(with_(choice));
+      if (state[choice] !== usual[choice]) parts.push(ODD[`${choice}=${state[choice]}`] ?? `${PHRASES[choice]} ${with_(choice)}`);
     }
     const about = [with_("split")];
     for (const [n, s] of entries(numbers)) {
       if (!n.includes(".") && (state[n] !== s.usual || n === "alpha") && this.matters(n, state)) about.push(`${s.name.toLowerCase()} ${this.reads(n, state)}`);
     }
-    return `${parts.join(" + ")} (${about.join(", ")})`;
+    return `${parts.join(", ")} (${about.join(", ")})`;
   }
 
   // In what two states differ, in words: of the one, and of the other.
