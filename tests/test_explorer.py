@@ -40,6 +40,20 @@ def test_the_file_is_what_the_command_line_prints(capsys, records):
     assert json.loads(capsys.readouterr().out) == records
 
 
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("a client gains", "A client gains"),
+        ("a = .5 is safe", "a = .5 is safe"),
+        ("γ rises", "γ rises"),
+        ("rFedAvg+ gains", "rFedAvg+ gains"),
+        ("with γ it gains", "With γ it gains"),
+    ],
+)
+def test_a_symbol_keeps_its_letter(sentence, said):
+    assert explorer._big(sentence) == said
+
+
 def test_every_claim_has_a_row_at_its_slug(records, rows):
     assert list(rows) == [c.slug for paper in CLAIMS for c in CLAIMS[paper]]
     assert [r["id"] for r in records] == list(rows)

@@ -227,3 +227,7 @@ def test_a_card_counts_where_its_method_is_ahead_and_behind(monkeypatch):
     assert "learn" not in surface.options_of(fl.gws)
     assert surface.options_of(fl.feddisco)["a"] == "0.5"
     assert gallery.changed(METHODS["scaffold"].make()) == ["rule", "weigh", "server"]
+
+
+def test_no_default_is_shown_as_python_prints_it():
+    assert TEXT.count("clock=time.monotonic") == 1 and "=<" not in TEXT

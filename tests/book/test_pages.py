@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from IPython.display import HTML
 
+from fedlab_book.ledger import curves
 from fedlab_book.ledger.claimed import card, claims_folded, claims_of, ruled
 from fedlab_book.ledger.curves import curves_of
 from fedlab_book.ledger.markup import claimed, contents, gaps_of, overview, table_of
@@ -273,6 +274,19 @@ def test_curves_are_drawn_once_for_each_run(book):
     assert "A <hard>: letters, MLP 128-128: Plain 60.3, Ours 63.1" in alt
     assert "B: letters, MLP 128-128" in alt
     assert curves_of(book, TWO) is None
+
+
+@pytest.mark.slow
+def test_curves_stand_beside_accuracies_alone_and_can_be_told_apart():
+    """Not beside bytes or the worst client; no panel has two data sets."""
+    stored = the_book()
+    for name in ("rfedavg/table3", "rfedavg/figure11", "fedlaw/table11"):
+        assert curves_of(stored, stored.tables[name]) is None
+    drawn = markup(curves_of(stored, stored.tables["feddisco/table3"]))
+    alt = html.unescape(re.findall(r'aria-label="([^"]*)"', drawn)[0])
+    assert "accuracy: CIFAR-10, FedDisco's CNN, accuracy: letters, MLP 128-128" in alt
+    looks = curves._looks(["rFedAvg", "rFedAvg+", *"abcdefghijkl"])
+    assert len({tuple(look.values()) for look in looks.values()}) == len(looks)
 
 
 def test_a_glance_counts_verdicts_and_compares_at_the_papers_scale(book):

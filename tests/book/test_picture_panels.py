@@ -75,6 +75,14 @@ def test_a_course_is_the_mean_over_seeds_in_the_colour_of_its_method() -> None:
     assert [t.get_text() for t in ax.texts] == ["guessing"]
 
 
+def test_seeds_in_two_groups_are_a_ring_each_and_have_no_interval() -> None:
+    apart = np.array([47.0, 48, 92, 92.5, 93])
+    ax = axes_of(panels.beside([("C", 92.0, apart)], "%"))
+    rings = ax.get_lines()[-1]
+    assert np.asarray(rings.get_xdata()).tolist() == apart.tolist()
+    assert rings.get_markerfacecolor() == "none" and ax.get_xlim()[1] < 100
+
+
 def test_what_cannot_be_told_is_hollow() -> None:
     clear, open_ = Row("clear", [1.0, 1.1, 0.9]), Row("open", [-1.0, 0, 1])
     lines = axes_of(panels.gains([clear, open_])).get_lines()
