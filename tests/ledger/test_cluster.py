@@ -355,6 +355,7 @@ SLOWLY = "timed out during startup"  # says Ray after 30 s, which nobody can set
 def test_a_real_worker_is_killed_in_the_middle_of_a_cell(tmp_path):
     list(play_all(jobs(REAL, "tiny", (0, 1), Found()), Store(tmp_path / "local")))
     env = os.environ | {"PYTHONPATH": str(ROOT), "FEDLAB_PROGRESS": "0"}
+    env["RAY_worker_niceness"] = "0"  # 15 leaves it nothing beside busy neighbours
     run = "run made/table1 --seeds 0 1 --threads 1 --uncommitted --ledger ray "
     run += "--engine ray --workers 2"
     for _ in range(TRIES):
