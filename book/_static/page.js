@@ -229,9 +229,18 @@ function reveal(target) {
   for (const { closed, open } of questions) if (!target || closed.some((one) => one.contains(target))) open();
 }
 if (remember(false) || new URLSearchParams(location.search).has("reveal")) reveal();
+// On paper nothing can be opened; the answers of exercises are for their readers to find.
+const closing = [];
 window.addEventListener("beforeprint", () => {
   reveal();
-  for (const fold of document.querySelectorAll(".fl-aside")) fold.open = true;
-  for (const box of document.querySelectorAll(".admonition.toggle-hidden"))
-    if (!box.closest("section[id^=exercises]")) box.classList.remove("toggle-hidden");
+  for (const fold of document.querySelectorAll(".fl-aside:not([open])")) {
+    fold.open = true;
+    closing.push(() => (fold.open = false));
+  }
+  for (const box of document.querySelectorAll(".admonition.toggle-hidden")) {
+    if (box.closest("section[id^=exercises]")) continue;
+    box.classList.remove("toggle-hidden");
+    closing.push(() => box.classList.add("toggle-hidden"));
+  }
 });
+window.addEventListener("afterprint", () => closing.splice(0).forEach((close) => close()));

@@ -236,7 +236,8 @@ def _grid(paper: Paper, asked: Plain) -> Drawn:
 def _course(paper: Paper, asked: Plain) -> Drawn:
     """Lines by name, "row | column": what was seen of a run, or else its accuracy.
 
-    With `over`, what each has over that place, seed by seed.
+    With `over`, what each has over that place, seed by seed; with `from`, from that
+    round on.
     """
     places = [*asked["lines"].values(), *filter(None, [asked.get("over")])]
     cells = [paper.cell(f"{asked['table']} {text}") for text in places]
@@ -247,6 +248,7 @@ def _course(paper: Paper, asked: Plain) -> Drawn:
     every = np.array([[found[s][:short] for s in seeds] for found in seen])
     curves = every[:-1] - every[-1:] if "over" in asked else every
     at = np.flatnonzero(np.isfinite(curves).all((0, 1)))
+    at = at[at + 1 >= asked.get("from", 1)]
     at = at[np.unique(np.linspace(0, len(at) - 1, _MOST).round().astype(int))]
     panel = course(
         {n: c[:, at] for n, c in zip(asked["lines"], curves, strict=True)},

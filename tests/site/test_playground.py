@@ -155,7 +155,7 @@ def test_what_does_not_go_together_cannot_be_chosen(page):
     assert values
     said = off.first.locator("..").get_attribute("title")
     assert said == can.refused({**can.USUAL, "rule": values[0], "server": "fednova"})
-    expect(row_of(page, "rule")).to_contain_text("does not go with FedNova")
+    expect(row_of(page, "rule")).to_contain_text("“FedNova” does not go with")
 
 
 def test_a_keyboard_is_at_the_first_choice_in_a_few_steps(page):

@@ -76,6 +76,7 @@ def test_figures_are_few(context: BrowserContext, address, name) -> None:
     with opened(context, f"{address}/notebooks/{name}.html") as visit:
         seen = visit.page.locator(ARTICLE).locator(f"{inside}, {outside}")
         still = seen.count()
+        answered(visit)
         for piece in visit.page.locator(inside).all():
             piece.scroll_into_view_if_needed()
         visit.page.locator(f"{inside} .pg-all").first.wait_for()
