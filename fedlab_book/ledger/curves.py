@@ -32,7 +32,8 @@ Panel = list[tuple[str, list[np.ndarray]]]
 def curves_of(book: Book, table: Table) -> HTML | None:
     """Accuracy by round of the cells that report it; None if there is no curve."""
     cells = [s for s in book.measured(table) if of_accuracy(s.cell.metric)]
-    panels = _panels(book, cells)
+    every = _panels(book, cells)
+    panels = {title: lines for title, lines in every.items() if len(lines) <= _MOST}
     if not panels:
         return None
     alt = _said(panels, place(table))
@@ -40,6 +41,8 @@ def curves_of(book: Book, table: Table) -> HTML | None:
         "Thin lines are seeds, thick ones their mean. The axis leaves out the first "
         "rounds' low accuracies."
     )
+    if len(panels) < len(every):
+        caption += f" No panel with more than {_MOST} methods is drawn."
     ran = "; ".join(dict.fromkeys(map(_ran, cells)))
     return show(_drawn(panels), alt, caption, ran)
 
@@ -92,7 +95,7 @@ def _panels(book: Book, cells: Sequence[Shown]) -> dict[str, Panel]:
             if runs and at not in seen:
                 panels.setdefault(_title(name, s), []).append((label, runs))
             seen.add(at)
-    return {title: lines for title, lines in panels.items() if len(lines) <= _MOST}
+    return panels
 
 
 def _title(name: str, s: Shown) -> str:

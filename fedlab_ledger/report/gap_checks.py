@@ -94,11 +94,6 @@ class Checked:
     searches: tuple[tuple[str, int, int], ...]
 
     @property
-    def nothing(self) -> bool:
-        """Whether nothing at all was checked."""
-        return not (self.reported or self.changed)
-
-    @property
     def told(self) -> list[Other]:
         """Ways that bring the number within the tolerance."""
         return [other for other in (*self.reported, *self.changed) if other.fits]
