@@ -248,13 +248,14 @@ def _course(paper: Paper, asked: Plain) -> Drawn:
     every = np.array([[found[s][:short] for s in seeds] for found in seen])
     curves = every[:-1] - every[-1:] if "over" in asked else every
     at = np.flatnonzero(np.isfinite(curves).all((0, 1)))
-    at = at[at + 1 >= asked.get("from", 1)]
+    first = asked.get("from", 1)
+    at = at[at + 1 >= first]
     at = at[np.unique(np.linspace(0, len(at) - 1, _MOST).round().astype(int))]
     panel = course(
         {n: c[:, at] for n, c in zip(asked["lines"], curves, strict=True)},
         label=asked["label"],
         at=[int(t) + 1 for t in at],
-        title=asked.get("title", ""),
+        title=asked.get("title", f"from round {first} on" if first > 1 else ""),
         colours=asked.get("colours"),
         zero=asked.get("zero", "over" in asked),
         digits=asked.get("digits", 1),

@@ -65,8 +65,11 @@ def test_six_slides_fit_the_screen(browser: Browser, address, name, screen) -> N
             expect(slide).to_be_visible()
             piece = slide.locator("[data-playground], .fl-frames")
             if slide.locator(".fl-frames").count():
+                picture = piece.locator("svg[role=img]").first
+                before = str(picture.get_attribute("aria-label"))
                 slide.get_by_role("slider").first.press("ArrowRight")
-                expect(piece.locator("svg[role=img]").first).to_be_visible()
+                expect(picture).to_be_visible()
+                expect(picture).not_to_have_attribute("aria-label", before)
             elif piece.count():
                 piece.get_by_role("button", name="Play", exact=True).wait_for()
                 expect(piece.locator("svg[role=img]").first).to_be_visible()
