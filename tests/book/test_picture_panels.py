@@ -73,6 +73,7 @@ def test_a_course_is_the_mean_over_seeds_in_the_colour_of_its_method() -> None:
     ).tolist() == [6, 7]
     assert first.get_color() == LOOKS["FedAvg"].color != second.get_color()
     assert [t.get_text() for t in ax.texts] == ["guessing"]
+    assert all(float(t).is_integer() for t in ax.get_xticks())  # rounds are whole
 
 
 def test_seeds_in_two_groups_are_a_ring_each_and_have_no_interval() -> None:
