@@ -2,16 +2,16 @@
 
     finding(
         "Shrinking a little in every round helps where clients are alike.",
-        [Row("γ = 0.93, alike", gain), Row("γ = 0.93, uneven", other)],
-        holds=side(gain) == 1,
+        [Row("γ = 0.93, alike", gain, sign=1), Row("γ = 0.93, uneven", other)],
     )
 
 Numbers stand in the table and not in the sentence. The sentence has a condition under
-which it is true; if the runs do not meet it any more, the build stops and names it.
+which it is true, here the side of zero on which the first row's interval has to lie; if
+the runs do not meet it any more, the build stops and names it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,9 @@ _ELSEWHERE = (
 _html = macros("findings")
 
 
+Facts = dict[str, Any]  # what `finding` takes but for its sentence
+
+
 class Unsupported(Exception):
     """A sentence of the book that its runs do not carry any more."""
 
@@ -51,6 +54,7 @@ class Row:
     within: float | None = None  # what is smaller, interval and all, is as good as zero
     aside: bool = False  # not for every reader: folded below the table
     ran: str = ""  # the data set, where it is not the table's
+    sign: int | None = None  # the side of zero that the sentence needs; 0: zero inside
 
     @property
     def printed(self) -> list[float]:
@@ -81,7 +85,7 @@ def finding(
     sentence: str,
     rows: Sequence[Row],
     *,
-    holds: bool | np.bool_,
+    holds: bool | np.bool_ | None = None,
     unit: str = "points",
     folded: str = "",
     digits: int = 1,
@@ -92,7 +96,7 @@ def finding(
     """The sentence, and a table of intervals on one axis; what is undecided is grey.
 
     Args:
-        holds: whether the runs carry the sentence.
+        holds: whether the runs carry what of the sentence no row's sign says.
         folded: the unit of the rows that stand aside, where that is another.
         note: what else a reader of the table needs, such as whose gain it is over.
         each: what the values of a row are, one by one.
@@ -100,9 +104,10 @@ def finding(
             On other data a sentence that does not hold gives way to one that says so.
     """
     require(len(rows) > 0, "a finding needs a row")
-    if not holds and built_in:
+    true = carried(rows, holds)
+    if not true and built_in:
         raise Unsupported(f"the runs do not carry this sentence any more: {sentence!r}")
-    said = sentence if holds else _ELSEWHERE
+    said = sentence if true else _ELSEWHERE
     main, more = ([r for r in rows if r.aside == aside] for aside in (False, True))
     caption = f"{_counted(main or more, each)} {note}".rstrip()
     span = _span(rows)
@@ -132,38 +137,18 @@ def _forest(
     return _html.forest(head, lines, caption)
 
 
-def signs(facts: Mapping[str, Row]) -> list[int]:
-    """On which side of zero each row's interval lies; 0 where zero is inside."""
-    return [side(row.values) for row in facts.values()]
+def carried(rows: Sequence[Row], holds: bool | np.bool_ | None = None) -> bool:
+    """Whether every row is on the side of zero that it has to be on, and `holds`."""
+    needed = [row for row in rows if row.sign is not None]
+    conditions = len(needed) + (holds is not None)
+    require(conditions > 0, "a finding needs a condition: a row's sign, or holds")
+    on = all(side(row.values) == row.sign for row in needed)
+    return on and holds in (None, True)
 
 
-def stated(
-    sentence: str,
-    facts: Mapping[str, Row],
-    sides: Sequence[int | None],
-    *,
-    holds: bool = True,
-    **how: Any,
-) -> HTML:
-    """A finding that holds if the interval of every row lies on its side of zero.
-
-    Args:
-        sides: 1, -1, or 0 for a row that has zero inside; None where the sentence does
-            not depend on it.
-        holds: whatever else the sentence depends on.
-        how: further arguments of `finding`.
-    """
-    require(len(sides) == len(facts), "sides: one for every row")
-    pairs = zip(signs(facts), sides, strict=True)
-    carried = all(claimed in (None, side) for side, claimed in pairs)
-    rows = list(facts.values())
-    return finding(sentence, rows, holds=holds and carried, **how)
-
-
-def told(facts: Mapping[str, Row], digits: int = 1) -> str:
+def told(rows: Sequence[Row], digits: int = 1) -> str:
     """Every row in words, for a text alternative."""
-    each = (f"{row.name} {pm(row.values, digits)}" for row in facts.values())
-    return "; ".join(each)
+    return "; ".join(f"{row.name} {pm(row.values, digits)}" for row in rows)
 
 
 def _reach(row: Row) -> tuple[float, float]:

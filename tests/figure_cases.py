@@ -7,6 +7,7 @@ import numpy as np
 import fedlab_core as fl
 from fedlab_book.bench import Comparison
 from fedlab_book.figures import show
+from fedlab_book.findings import Facts, carried
 
 UP, NONE = np.array([2.0, 2.2, 1.9]), np.array([0.3, -0.2, 0.0])
 SEEDS = 3
@@ -34,3 +35,8 @@ def drawn(picture: tuple) -> str:
     figure, alt, *caption = picture
     assert "<svg" in str(show(figure, alt, *caption).data)
     return alt
+
+
+def supported(facts: Facts) -> bool:
+    """Whether a finding of these rows, with what else it needs, can be told."""
+    return carried(facts["rows"], facts.get("holds"))

@@ -36,11 +36,10 @@ def gains(rows: Sequence[Row], unit: str = "points", title: str = "") -> Panel:
         ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=unit, title=title)
         ax.grid(axis="x")
 
-    facts = {row.name: row for row in rows}
-    require(len(facts) == len(rows), "two rows have one name")
+    require(len({r.name for r in rows}) == len(rows), "two rows have one name")
     papers = [f"{r.name} {', '.join(f'{v:+g}' for v in r.printed)}" for r in rows]
     theirs = "; ".join(p for p, r in zip(papers, rows, strict=True) if r.printed)
-    said = f"{worded(title, unit)}, with 95 percent intervals: {told(facts)}."
+    said = f"{worded(title, unit)}, with 95 percent intervals: {told(rows)}."
     said += f" The paper's: {theirs}." if theirs else ""
     return Panel(draw, said, high=70 + ROW * len(rows))
 

@@ -9,7 +9,7 @@ import torch
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.averaging import divisions, drift, frames, pace, starts, when
-from fedlab_book.findings import Unsupported, stated
+from fedlab_book.findings import Unsupported, finding
 from fedlab_book.panels import picture
 from fedlab_core.errors import InputError
 from tests.figure_cases import drawn, made
@@ -37,8 +37,8 @@ def test_paces_are_compared_in_points():
     np.testing.assert_allclose(pace.more(found, 100, 5, UNEVEN), -18)
     np.testing.assert_allclose(pace.read(found, pace.MORE, UNEVEN), [44, 44.1, 44.2])
     facts = pace.facts(found)
-    assert "So." in str(stated("So.", **facts).data)
-    values = [np.mean(row.values) for row in facts["facts"].values()]
+    assert "So." in str(finding("So.", **facts).data)
+    values = [np.mean(row.values) for row in facts["rows"]]
     np.testing.assert_allclose(values, [0, -1, -10, -5, -13, -6], atol=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_paces_are_compared_in_points():
 )
 def test_other_paces_do_not_carry_the_sentence(found):
     with pytest.raises(Unsupported):
-        stated("So.", **pace.facts(found))
+        finding("So.", **pace.facts(found))
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def planned(
 
 def test_late_meetings_mend_most():
     facts = when.facts(*planned(first=-9, last=-4))
-    assert "So." in str(stated("So.", **facts).data)
-    values = [np.mean(row.values) for row in facts["facts"].values()]
+    assert "So." in str(finding("So.", **facts).data)
+    values = [np.mean(row.values) for row in facts["rows"]]
     np.testing.assert_allclose(values, [9, 4, 5, 1, 14, 18, 10], atol=1e-9)
     _, alt = picture(when.picture(*planned(first=-9, last=-4)))
     assert "accuracy: 32, 41, 45, 46, 36" in alt
@@ -238,7 +238,7 @@ def test_late_meetings_mend_most():
 )
 def test_other_plans_do_not(runs):
     with pytest.raises(Unsupported):
-        stated("So.", **when.facts(*runs))
+        finding("So.", **when.facts(*runs))
 
 
 @pytest.mark.parametrize(

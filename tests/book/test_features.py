@@ -11,7 +11,7 @@ import fedlab_core as fl
 from fedlab_book.bench import SAID, Bench, Comparison
 from fedlab_book.chapters.features import arms, beside, looks, lost, pulls, seen
 from fedlab_book.chapters.features.arms import ALIKE, APART, EACH, HARDER, SURE, ZERO
-from tests.figure_cases import drawn, made
+from tests.figure_cases import drawn, made, supported
 
 LOCAL = fl.Training(lr=0.1, epochs=1, batch_size=30)
 BENCH = Bench(samples=300, tests=200, sizes={"hidden": [8, 6]}, seeds=(7,))
@@ -108,13 +108,13 @@ APARTER = {"looks": [0.8, 0.3], "vary": [4.0, 4.0]}
 
 def test_agreement_is_no_reason_where_the_one_that_agrees_is_worse():
     facts = pulls.all_take_part(courses(harder=WORSE, zero=APARTER))
-    assert facts["holds"] and "pulled to zero 44 %" in facts["note"]
+    assert supported(facts) and "pulled to zero 44 %" in facts["note"]
     for other in (
         {"harder": WORSE, "zero": APARTER | {"looks": [0.8, 0.1]}},
         {"harder": WORSE | {"accuracy": [0.5, 0.5]}, "zero": APARTER},
         {"harder": WORSE, "zero": APARTER | {"accuracy": [0.46, 0.46]}},
     ):
-        assert not pulls.all_take_part(courses(**other))["holds"]
+        assert not supported(pulls.all_take_part(courses(**other)))
 
 
 GAIN, LOSS = {"accuracy": [0.52, 0.52]}, {"accuracy": [0.48, 0.48]}
@@ -123,9 +123,9 @@ GAIN, LOSS = {"accuracy": [0.52, 0.52]}, {"accuracy": [0.48, 0.48]}
 def test_the_pull_to_zero_has_to_beat_the_other_and_fedavg_its_other_rates():
     rates = (0.1, 0.4)
     facts = pulls.few_take_part(courses(zero=GAIN, slow=LOSS, fast=LOSS), rates)
-    assert facts["holds"]
-    assert not pulls.few_take_part(courses(zero=GAIN, fast=GAIN), rates)["holds"]
-    assert not pulls.few_take_part(courses(zero=GAIN, each=GAIN), rates)["holds"]
+    assert supported(facts)
+    assert not supported(pulls.few_take_part(courses(zero=GAIN, fast=GAIN), rates))
+    assert not supported(pulls.few_take_part(courses(zero=GAIN, each=GAIN), rates))
     each, zero, neither = pulls.PULLS
     assert pulls.best_pull(courses(zero=GAIN)) == zero
     assert pulls.best_pull(courses(each=GAIN)) == each
@@ -136,10 +136,10 @@ def test_the_reason_is_where_the_gain_is():
     there = {"missing": [0.34, 0.34]}
     loud = LOSS | {"vary": [27.0, 27.0]}
     facts = pulls.reason(courses(sure=loud, zero=there))
-    assert facts["holds"] and "FedAvg 70 %" in facts["note"]
+    assert supported(facts) and "FedAvg 70 %" in facts["note"]
     assert "vary 3 times as much" in facts["note"]
     for other in ({"sure": loud | GAIN, "zero": there}, {"sure": loud}):
-        assert not pulls.reason(courses(**other))["holds"]
+        assert not supported(pulls.reason(courses(**other)))
 
 
 def test_rounds_without_missing_letters_are_left_out():

@@ -1,5 +1,6 @@
 """Chapter 8: deals, gains by two judges, chosen rates, and the best of many."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from fedlab_book import advice
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.field import deals, found, recorded
 from fedlab_book.chapters.field.found import ALL, BASE, OWN, Spot
-from fedlab_book.findings import Row, Unsupported, stated
+from fedlab_book.findings import Unsupported, finding
 from fedlab_book.pages import abreast
 from fedlab_book.panels import picture
 from fedlab_browser.playground import state as can
 from fedlab_core.errors import InputError
 from fedlab_ledger.papers import field
+from tests.figure_cases import supported
 
 WIDE = np.array([-0.1, 0.0, 0.1, 0.0])  # half an interval is .13 wide
 
@@ -117,10 +119,9 @@ def test_a_lead_is_told_once_more_when_they_have_played_on():
     arms = dict.fromkeys((*found.ROWS, *found.LATER), 50.0)
     early, later = (runs(arms | {"FedDyn": level}) for level in (60.0, 51.0))
     told = found.all_letters(early, later)
-    name, row = [*told["facts"].items()][-1]
-    assert "played on minus before" in name and told["sides"][-1] == -1
+    row = told["rows"][-1]
+    assert "played on minus before" in row.name and row.sign == -1
     np.testing.assert_allclose(row.values, -9)
-    assert len(told["sides"]) == len(told["facts"])
 
 
 def test_two_pictures_stand_abreast():
@@ -135,12 +136,13 @@ def test_two_pictures_stand_abreast():
 def test_what_is_stated_hangs_on_its_sides(alone, holds):
     """Everything else is as the sentence has it."""
     facts: dict[str, Any] = found.own_letters(runs(dict.fromkeys(OWN_ARMS, 50.0)))
-    sides = [1 if s is None else s for s in facts["sides"]]
-    rows = dict(zip(facts["facts"], sides, strict=True))
     name = f"{deals.UNEVEN}: alone"
-    made = {n: Row(n, (alone if n == name else s) + WIDE) for n, s in rows.items()}
+    made = [
+        replace(row, values=(alone if row.name == name else row.sign or 1) + WIDE)
+        for row in facts["rows"]
+    ]
     try:
-        stated("So.", **{**facts, "facts": made})
+        finding("So.", **{**facts, "rows": made})
     except Unsupported:
         assert not holds
     else:
@@ -162,10 +164,10 @@ def test_the_best_of_many_has_to_be_ahead_on_new_seeds():
         "other": {0: 51.0, 1: 52.0, 2: 53.0},
     }
     told = found.curse(scores, "best", "base", [0, 1, 2], [3, 4, 5])
-    assert told["holds"] and [r.values.mean() for r in told["rows"]] == [11, 6]
+    assert supported(told) and [np.mean(r.values) for r in told["rows"]] == [11, 6]
     assert told["note"].endswith("what FedAvg has not: best.")
     level = {**scores, "best": scores["best"] | {3: 49.0, 4: 50.0, 5: 52.0}}
-    assert not found.curse(level, "best", "base", [0, 1, 2], [3, 4, 5])["holds"]
+    assert not supported(found.curse(level, "best", "base", [0, 1, 2], [3, 4, 5]))
     # both others have a deviation of one: of a mean of three, 1 / sqrt(3) = .6
     first = {a: {s: v for s, v in of.items() if s < 3} for a, of in scores.items()}
     assert "deviation of 0.6 points" in found.bound(first, "base")

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fedlab_book.findings import Row, Unsupported, finding, signs, stated, told
+from fedlab_book.findings import Row, Unsupported, finding, told
 from fedlab_book.predict import predict
 from fedlab_core.errors import InputError
 from tests.figure_cases import NONE, UP
@@ -154,31 +154,37 @@ def test_reasons_give_way_where_runs_answer_otherwise():
         predict("Where?", answers, right="up", written="left")
 
 
-def test_a_sentence_stands_on_the_side_of_every_row():
-    rows = {"a": Row("A", UP), "b": Row("B", -UP), "c": Row("C", NONE)}
-    assert signs(rows) == [1, -1, 0]
-    for sides in ([1, -1, 0], [1, None, None], [None, None, None]):
-        assert "It is so." in str(stated("It is so.", rows, sides).data)
+def signed(*signs: int | None) -> list[Row]:
+    """A row above zero, one below it, one with zero inside, and what they need."""
+    values = (UP, -UP, NONE)
+    return [Row(n, v, sign=s) for n, v, s in zip("ABC", values, signs, strict=True)]
 
 
-@pytest.mark.parametrize("sides", [[-1, -1, 0], [1, 0, 0], [1, -1, 1]])
-def test_a_planted_wrong_number_stops_the_build(sides):
-    rows = {"a": Row("A", UP), "b": Row("B", -UP), "c": Row("C", NONE)}
+@pytest.mark.parametrize("signs", [(1, -1, 0), (1, None, None), (None, None, 0)])
+def test_a_sentence_stands_on_the_side_of_every_row(signs):
+    assert "It is so." in str(finding("It is so.", signed(*signs)).data)
+
+
+@pytest.mark.parametrize("signs", [(-1, -1, 0), (1, 0, 0), (1, -1, 1)])
+def test_a_planted_wrong_number_stops_the_build(signs):
     with pytest.raises(Unsupported, match="It is so"):
-        stated("It is so.", rows, sides)
+        finding("It is so.", signed(*signs))
     with pytest.raises(Unsupported):
-        stated("It is so.", rows, [1, -1, 0], holds=False)
-    assert "read the table" in str(stated("So.", rows, sides, built_in=False).data)
+        finding("It is so.", signed(1, -1, 0), holds=False)
+    with pytest.raises(Unsupported):
+        finding("It is so.", signed(*signs), holds=True)
+    shown = finding("So.", signed(*signs), built_in=False)
+    assert "read the table" in str(shown.data)
 
 
-def test_every_row_needs_a_side():
-    with pytest.raises(InputError, match="one for every row"):
-        stated("It is so.", {"a": Row("A", UP)}, [1, 1])
+def test_a_sentence_needs_a_condition():
+    with pytest.raises(InputError, match="a row's sign, or holds"):
+        finding("It is so.", signed(None, None, None))
 
 
 def test_rows_in_words_have_no_minus_before_zero():
-    assert told({"a": Row("A", UP)}) == "A +2.0 ± 0.4"
-    assert "-0.0" not in told({"a": Row("A", [-0.01, -0.02, 0.0])})
+    assert told([Row("A", UP)]) == "A +2.0 ± 0.4"
+    assert "-0.0" not in told([Row("A", [-0.01, -0.02, 0.0])])
 
 
 def test_what_stands_aside_is_folded_on_the_same_axis():

@@ -12,7 +12,7 @@ from fedlab_book.chapters.forgetting import arms, betrayed, found, law
 from fedlab_book.chapters.forgetting.arms import MASKED, OWN, REFIT, TURN, TWICE
 from fedlab_browser.playground import state as can
 from fedlab_core.rounds.records import draw_participants
-from tests.figure_cases import drawn, made
+from tests.figure_cases import drawn, made, supported
 
 STEPS = fl.Training(lr=0.2, epochs=1, batch_size=20)
 BENCH = Bench(samples=300, tests=200, sizes={"hidden": [8, 6], "split": 1}, seeds=(7,))
@@ -132,7 +132,7 @@ def test_a_letter_is_compared_with_itself_a_round_before():
     assert np.allclose(found.change(done, "FedAvg", "there", "there"), 0)
     assert np.allclose(found.read(done, "FedAvg", "gone"), (20 + 10 + 20) / 3)
     facts = found.forgetting(done)
-    assert facts["holds"] and "17 %" in facts["note"]
+    assert supported(facts) and "17 %" in facts["note"]
     assert found.loses(done) == list(found.LOSES)[1]
 
 
@@ -140,24 +140,24 @@ EARLY, ALL = [0, 0.05, 0, 0, 0, 0], 0.1  # early: the second of six rounds
 
 
 def test_letters_in_turn_have_to_gain_early_and_own_ones_not():
-    assert found.whose(runs(turn=EARLY))["holds"]
+    assert supported(found.whose(runs(turn=EARLY)))
     for other in (
         {"turn": 0.0},
         {"turn": 0.05},  # nothing is lost of it
         {"turn": EARLY, "own": EARLY},
         {"turn": EARLY, "twice": EARLY},
     ):
-        assert not found.whose(runs(**other))["holds"]
+        assert not supported(found.whose(runs(**other)))
 
 
 def test_rivals_are_what_the_sentence_says():
     good = {"turn": EARLY, "masked": -0.1, "refit": ALL}
     done = runs(**good)
-    assert found.rivals(done)["holds"]
+    assert supported(found.rivals(done))
     assert found.keeps(done) == list(found.KEEPS)[1]
     assert found.keeps(runs(masked=0.1)) == list(found.KEEPS)[0]
     for other in ({"masked": 0.1}, {"refit": 0.0}, {"refit": EARLY}, {"kept": 0.0}):
-        assert not found.rivals(runs(**good | other))["holds"]
+        assert not supported(found.rivals(runs(**good | other)))
     for panel in (found.gains(done, [REFIT]), found.by_letter(done)):
         assert REFIT in panel.said
 
@@ -242,5 +242,5 @@ def drowning(noisy: float, size: float = 0.1) -> dict:
 
 
 def test_a_gain_is_drowned_only_by_noise_that_is_larger_than_what_it_hides():
-    assert drowning(0.08)["holds"] and "leaves 1.34" in drowning(0.08)["note"]
-    assert not drowning(0.0)["holds"] and not drowning(0.08, size=1.0)["holds"]
+    assert supported(drowning(0.08)) and "leaves 1.34" in drowning(0.08)["note"]
+    assert not supported(drowning(0.0)) and not supported(drowning(0.08, size=1.0))

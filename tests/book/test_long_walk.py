@@ -13,7 +13,7 @@ import fedlab_core as fl
 from fedlab_book.bench import Comparison
 from fedlab_book.chapters.long_walk import bound, pace, valleys
 from fedlab_book.chapters.long_walk.bound import Constants
-from fedlab_book.findings import finding, stated
+from fedlab_book.findings import finding
 from fedlab_book.panels import picture
 from tests.figure_cases import drawn, made
 from tests.reference import feddisco as plain
@@ -80,8 +80,8 @@ def test_a_gain_that_grows_with_the_walk_carries_the_sentence():
     found = ended(GROWS)
     assert np.allclose(pace.gain(found, "equal", 50), 8)
     facts = pace.facts(found)
-    assert "So." in str(stated("So.", **facts).data)
-    assert list(facts["facts"])[3] == "equal, 50 steps minus 5"
+    assert "So." in str(finding("So.", **facts).data)
+    assert facts["rows"][3].name == "equal, 50 steps minus 5"
     assert pace.right(found).startswith("More when they meet seldom")
     _, alt = picture(pace.by_pace(found))
     assert "by steps between meetings" in alt and "58.1" in alt
@@ -98,7 +98,7 @@ def test_a_gain_that_grows_with_the_walk_carries_the_sentence():
 )
 def test_other_runs_do_not(found):
     with pytest.raises(Exception, match="do not carry"):
-        stated("So.", **pace.facts(found))
+        finding("So.", **pace.facts(found))
 
 
 def test_the_answer_is_that_of_the_runs():

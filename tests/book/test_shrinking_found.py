@@ -15,7 +15,7 @@ from fedlab_book import arms
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.shrinking import found, seen
 from fedlab_book.panels import picture
-from tests.figure_cases import NONE, made
+from tests.figure_cases import NONE, made, supported
 
 SURE, SHORT, FIXED, LAW = found.SURE, found.SHORT, found.FIXED, found.LAW
 SMALL = found.SMALL
@@ -88,7 +88,7 @@ def brief(points: float = -30.0, left: float = 1.0) -> Comparison:
 
 def test_a_fixed_factor_has_to_gain_once_and_to_lose_twice():
     said = found.by_hand(runs(), brief())
-    assert said["holds"] and [r.says for r in said["rows"]] == [
+    assert supported(said) and [r.says for r in said["rows"]] == [
         "gains",
         "loses",
         "loses",
@@ -106,7 +106,7 @@ def test_a_fixed_factor_has_to_gain_once_and_to_lose_twice():
         (runs(), brief(left=3.0)),
         (runs(length=4.0), brief()),
     ):
-        assert not found.by_hand(*planted)["holds"]
+        assert not supported(found.by_hand(*planted))
 
 
 def test_the_guess_after_one_epoch_is_what_the_runs_say():
@@ -117,7 +117,7 @@ def test_the_guess_after_one_epoch_is_what_the_runs_say():
 
 def test_less_sure_has_to_gain_and_still_sure_to_break():
     said = found.apart(runs())
-    assert said["holds"] and said["note"] == "“Still sure”: 0 of 3 runs diverged."
+    assert supported(said) and said["note"] == "“Still sure”: 0 of 3 runs diverged."
     assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 0, 3, 2, 1])
     for planted in (
         {"less_sure": 0.0},
@@ -126,7 +126,7 @@ def test_less_sure_has_to_gain_and_still_sure_to_break():
         {"still": 1.0},
         {"still": -2.0},
     ):
-        assert not found.apart(runs(**planted))["holds"], planted
+        assert not supported(found.apart(runs(**planted))), planted
 
 
 def test_a_gain_that_seeds_do_not_carry_is_none():
@@ -135,7 +135,7 @@ def test_a_gain_that_seeds_do_not_carry_is_none():
     for shift, history in zip(40 * NONE, loose.of(SURE, "alike"), strict=True):
         for row in history.rows:
             row["accuracy"] += shift / 100
-    assert not found.apart(loose)["holds"]
+    assert not supported(found.apart(loose))
 
 
 def test_the_guess_that_is_right_is_what_gains_alone():
@@ -170,12 +170,12 @@ def test_the_learned_factor_begins_above_one_and_ends_below():
 @pytest.mark.slow
 def test_a_learned_factor_is_worth_its_labels_among_the_alike_alone():
     said = found.worth(runs())
-    assert said["holds"] and len(said["rows"]) == 10
+    assert supported(said) and len(said["rows"]) == 10
     assert said["rows"][3].values == pytest.approx(4 - 1)
     wrong = {"law": 0.0, "factor": 0.0, "decay": 0.0, "eleventh": 5.0, "fine": 5.0}
     wrong |= {"law_uneven": 2.0, "factor_uneven": -2.0, "eleventh_uneven": 0.0}
     for name, points in (wrong | {"decay_uneven": 1.0}).items():
-        assert not found.worth(runs(**{name: points}))["holds"], name
+        assert not supported(found.worth(runs(**{name: points}))), name
 
 
 def test_a_run_that_diverged_is_drawn_as_far_as_it_came():

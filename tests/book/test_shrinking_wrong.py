@@ -6,7 +6,7 @@ import pytest
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.shrinking import wrong
 from fedlab_book.chapters.shrinking.found import ELEVENTH
-from tests.figure_cases import SEEDS, drawn, made
+from tests.figure_cases import SEEDS, drawn, made, supported
 
 WHO = [np.array([False, False, True])] * SEEDS
 
@@ -35,14 +35,14 @@ def test_shares_have_to_rescue_and_the_others_to_stay_behind():
     clean = made({("alike", "FedAvg"): {"accuracy": [0.1, 0.5, 0.5]}})
     said = wrong.rescued(half(10.0), clean)
     by_name = {row.name: row for row in said["rows"]}
-    assert said["holds"] and by_name["FedLAW minus FedDF"].values == pytest.approx(10)
+    assert supported(said) and by_name["FedLAW minus FedDF"].values == pytest.approx(10)
     assert by_name[f"FedLAW minus {ELEVENTH}"].values == pytest.approx(7)
     assert said["rows"][-1].values == pytest.approx(-2)
     assert "40.1 %; with right labels, as long, 50.1 %." in said["note"]
     rivals = (half(10.0, feddf=11.0), half(10.0, gws=10.0), half(10.0, alone=10.0))
     rivals += (half(10.0, eleventh=10.0),)
     for planted in (half(0.0), *rivals):
-        assert not wrong.rescued(planted, clean)["holds"]
+        assert not supported(wrong.rescued(planted, clean))
 
 
 def searched(
@@ -63,7 +63,7 @@ def searched(
 
 def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
     said = wrong.stopped_short(searched(), WHO, 17.0)
-    assert said["holds"]
+    assert supported(said)
     assert [r.values[0] for r in said["rows"]] == pytest.approx([2, 4 - 19, 1])
     assert said["note"].startswith("After 800 steps the wrong half keeps 4.0 ± 0.0 %")
     assert "between 0 and 96 %" in said["note"]
@@ -74,7 +74,7 @@ def test_a_short_search_ends_near_full_steps_and_a_long_one_far_below():
         searched(gain=0.0),
     )
     for k, one in enumerate(planted):
-        assert not wrong.stopped_short(one, WHO, 17.0)["holds"], k
+        assert not supported(wrong.stopped_short(one, WHO, 17.0)), k
     alt = drawn(wrong.both_ways(searched(), WHO, 17.0))
     told = "ten steps: the wrong half holds 19.0 percent together, single clinics 19 to"
     assert told in alt and "right labels 0 to 96" in alt and "half 17.0" in alt

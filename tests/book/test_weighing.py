@@ -9,7 +9,7 @@ import torch
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison
 from fedlab_book.chapters.weighing import big, home, idea, scale
-from fedlab_book.findings import Unsupported, stated
+from fedlab_book.findings import Unsupported, finding
 from fedlab_book.panels import picture
 from fedlab_core.errors import InputError
 from tests.figure_cases import made
@@ -101,13 +101,13 @@ def test_the_answer_is_what_the_intervals_say(found, answer):
 
 def test_the_sentence_on_two_letters_holds_only_where_its_rows_do():
     told = big.two_letters(clinics(), pooled())
-    says = [r.says for r in told["facts"].values()]
+    says = [r.says for r in told["rows"]]
     assert says[:5] == ["loses", "gains", "loses", "gains", "gains"]
-    assert "within 1" in str(stated("So.", **told).data)
+    assert "within 1" in str(finding("So.", **told).data)
     others = clinics(late=0), clinics(disco=8), clinics(six=-1)
     for found, end in (*((found, 6) for found in others), (clinics(), 12)):
         with pytest.raises(Unsupported):
-            stated("So.", **big.two_letters(found, pooled(end)))
+            finding("So.", **big.two_letters(found, pooled(end)))
 
 
 def test_letters_are_told_apart():
@@ -119,14 +119,14 @@ def test_letters_are_told_apart():
 
 def test_the_sentence_on_other_places_holds_only_where_its_rows_do():
     told = home.elsewhere(clinics(), six())
-    assert [r.says for r in told["facts"].values()] == [
+    assert [r.says for r in told["rows"]] == [
         "gains", "within 1", "loses", "loses",
         "loses", "loses", "cannot tell", "cannot tell",
     ]  # fmt: skip
-    assert stated("So.", **told).data
+    assert finding("So.", **told).data
     for loud in (six(disco=3), six(alone=0)):
         with pytest.raises(Unsupported):
-            stated("So.", **home.elsewhere(clinics(), loud))
+            finding("So.", **home.elsewhere(clinics(), loud))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from fedlab_book.chapters.weighing.mixing import (
     pair,
     where_best,
 )
+from tests.figure_cases import supported
 
 THREE = np.arange(3.0)  # what seeds differ by
 
@@ -85,15 +86,15 @@ def test_the_sentence_holds_where_mixtures_lean_to_who_knows_more():
     alone[:, :, 0] = alone[:, :, 5] - 0.1
     told = {"seven and three": knows, "ten and five": alone, "five and five": even}
     found = leaning(told)
-    assert found["holds"] and len(found["rows"]) == 9
+    assert supported(found) and len(found["rows"]) == 9
     says = [r.says for r in found["rows"]]
     assert says[:6] == ["gains"] * 4 + ["within 0.5"] * 2
     assert says[6:] == ["gains", "within 1", "gains"]
     level = curves(a=61.0).repeat(4, axis=1)  # but for a seed's noise
     for name, other in (("five and five", knows), ("ten and five", even)):
-        assert not leaning(told | {name: other})["holds"]
+        assert not supported(leaning(told | {name: other}))
     for name, other in (("ten and five", knows), ("seven and three", level)):
-        assert not leaning(told | {name: other})["holds"]
+        assert not supported(leaning(told | {name: other}))
 
 
 def test_the_picture_says_what_it_shows():

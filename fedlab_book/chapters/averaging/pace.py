@@ -3,20 +3,19 @@
     found = bench.compare(places, {named(5): ...}, 80, judge_every=80)
     found |= ...
     drawn(by_pace(found))
-    stated("...", **facts(found))
+    finding("...", **facts(found))
 
 Places are alike, uneven, and large and small; an arm is named by its steps between two
 meetings.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 import fedlab_core as fl
 from fedlab_book.bench import Comparison, Place, pm, side
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, sweep
 from fedlab_core.errors import require
 from fedlab_core.metrics import evaluate, mean_interval
@@ -84,19 +83,21 @@ def by_pace(found: Comparison) -> Panel:
     )
 
 
-def facts(found: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: alike clinics may walk far, uneven ones may not."""
-    values = {
+def facts(found: Comparison) -> Facts:
+    """Arguments of `finding`: alike clinics may walk far, uneven ones may not."""
+    free = {
         "alike: 4 meetings, not 80": more(found, 100, 5, ALIKE),
         "large and small: 4, not 80": more(found, 100, 5, SIZES),
+    }
+    costly = {
         "alike: one meeting, not 4": more(found, 400, 100, ALIKE),
         "uneven: 20 meetings, not 80": more(found, 20, 5, UNEVEN),
         "uneven: 4 meetings, not 20": more(found, 100, 20, UNEVEN),
         "uneven: 16 × 100 steps, not 80 × 5": more(found, MORE, 5, UNEVEN),
     }
-    rows = {name: Row(name, v) for name, v in values.items()}
-    kept = all(none_worth(v) for v in [*values.values()][:2])
-    return {"facts": rows, "sides": [None, None, -1, -1, -1, -1], "holds": kept}
+    rows = [Row(name, v) for name, v in free.items()]
+    rows += [Row(name, v, sign=-1) for name, v in costly.items()]
+    return {"rows": rows, "holds": all(map(none_worth, free.values()))}
 
 
 def bill(world: fl.World) -> str:

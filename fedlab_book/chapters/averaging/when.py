@@ -1,12 +1,10 @@
 """As many steps and meetings, at different times: often first, often last, evenly."""
 
-from typing import Any
-
 import numpy as np
 
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.averaging.pace import UNEVEN, read
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, bars
 
 FIRST, LAST, ONLY = "often first", "often last", "only its end"
@@ -46,19 +44,18 @@ def picture(found: Comparison, plans: Comparison) -> Panel:
     return bars(shown, [*values], label=label, along=along)
 
 
-def facts(found: Comparison, plans: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: with as many meetings, late ones are worth more."""
+def facts(found: Comparison, plans: Comparison) -> Facts:
+    """Arguments of `finding`: with as many meetings, late ones are worth more."""
     few, first, evenly, last, only = ends(found, plans).values()
     lost = read(found, OFTEN, UNEVEN) - few
-    values = {
-        "often first, over 4 meetings": first - few,
-        "evenly, over often first": evenly - first,
-        "often last, over often first": last - first,
-        "often last, over evenly": last - evenly,
-        "often last, over 4 meetings": last - few,
-        "80 meetings, over 4": lost,
-        "often last, over only its end": last - only,
-    }
-    rows = {name: Row(name, v) for name, v in values.items()}
+    rows = [
+        Row("often first, over 4 meetings", first - few, sign=1),
+        Row("evenly, over often first", evenly - first, sign=1),
+        Row("often last, over often first", last - first, sign=1),
+        Row("often last, over evenly", last - evenly),
+        Row("often last, over 4 meetings", last - few, sign=1),
+        Row("80 meetings, over 4", lost, sign=1),
+        Row("often last, over only its end", last - only, sign=1),
+    ]
     most = side(last - few - lost / 2) == 1  # of what the long walks cost
-    return {"facts": rows, "sides": [1, 1, 1, None, 1, 1, 1], "holds": most}
+    return {"rows": rows, "holds": most}

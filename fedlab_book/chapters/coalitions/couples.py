@@ -8,14 +8,13 @@ two = judged(met)
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from IPython.display import HTML
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison, Place, side
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, drawn, sweep
 from fedlab_core.errors import require
 
@@ -129,17 +128,16 @@ def picture(points: Sequence[Point], two: np.ndarray, caption: str) -> HTML:
     return drawn(panel(far, *left), panel(many, *here), caption=caption)
 
 
-def facts(points: Sequence[Point], two: np.ndarray) -> dict[str, Any]:
+def facts(points: Sequence[Point], two: np.ndarray) -> Facts:
     """Gains of training together, and whether it helps few samples, harms many."""
     gain = two[:, 1] - two[:, 0]
-    rows = [
-        Row(f"D = {points[i][1] / CLASSES:g}, m = {points[i][0]}", gain[:, i])
-        for i in dict.fromkeys(by_samples(points) + by_distance(points))
-    ]
-    few = [side(gain[:, i]) for i in by_samples(points) if points[i][0] < MANY]
-    more = [side(gain[:, i]) for i in by_samples(points) if points[i][0] >= MANY]
-    holds = {*few} == {1} and {*more} == {-1}
-    return {"rows": rows, "holds": holds, "unit": "points over alone"}
+    rows = []
+    for i in dict.fromkeys(by_samples(points) + by_distance(points)):
+        m, classes = points[i]
+        sign = None if classes != FAR else 1 if m < MANY else -1
+        name = f"D = {classes / CLASSES:g}, m = {m}"
+        rows.append(Row(name, gain[:, i], sign=sign))
+    return {"rows": rows, "unit": "points over alone"}
 
 
 def _named(

@@ -12,7 +12,7 @@ from IPython.display import HTML
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison, Place, pm
-from fedlab_book.findings import Row, stated
+from fedlab_book.findings import Row, finding
 from fedlab_book.panels import bars, drawn, sweep
 from fedlab_browser.playground.observers import own_letters
 from fedlab_browser.playground.task import divided
@@ -114,7 +114,7 @@ def blame(found: Comparison, sentence: str, **how: Any) -> HTML:
         (WORLDS, ALONE, 1),
     ]
     every = [(*row, SMALL) for row in rows]
-    return _stated(found, sentence, every, **how)
+    return _finding(found, sentence, every, **how)
 
 
 def stranger(found: Comparison, sentence: str, **how: Any) -> HTML:
@@ -128,7 +128,7 @@ def stranger(found: Comparison, sentence: str, **how: Any) -> HTML:
         (WORLDS, ALONE, 1, LARGE),
         (SPLIT, WORLDS, None, LARGE),
     ]
-    return _stated(found, sentence, rows, **how)
+    return _finding(found, sentence, rows, **how)
 
 
 def strangers(found: Comparison, caption: str) -> HTML:
@@ -147,15 +147,14 @@ def strangers(found: Comparison, caption: str) -> HTML:
     )
 
 
-def _stated(
+def _finding(
     found: Comparison,
     sentence: str,
     rows: Sequence[tuple[str, str, int | None, slice]],
     **how: Any,
 ) -> HTML:
-    facts, sides = dict[str, Row](), list[int | None]()
-    for arm, over, claimed, who in rows:
+    facts = []
+    for arm, over, sign, who in rows:
         name = f"{'large' if who == LARGE else 'small'}: {arm} over {over}"
-        facts[name] = Row(name, more(found, arm, over, who))
-        sides.append(claimed)
-    return stated(sentence, facts, sides, **how)
+        facts.append(Row(name, more(found, arm, over, who), sign=sign))
+    return finding(sentence, facts, **how)

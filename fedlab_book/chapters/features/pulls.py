@@ -1,15 +1,13 @@
 """Findings of chapter 6: which pull helps, where, and what is not the reason."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.features.arms import ALIKE, APART, EACH, HARDER, SURE, ZERO
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 
-Facts = dict[str, Any]  # what `finding` takes but for its sentence
 HEALS = {  # guesses of what becomes of the disagreement, and what is told to each
     "It grows: everyone learns their own letters better and better": "They do, but a "
     "round begins from one common model, and that is worth more and more.",
@@ -51,22 +49,16 @@ def all_take_part(found: Comparison) -> Facts:
 
     The harder pull to each other leaves features that vary about as little.
     """
-    rows = [Row(HARDER, found.gain(HARDER, where=APART))]
+    rows = [Row(HARDER, found.gain(HARDER, where=APART), sign=-1)]
     rows.append(Row(ZERO, found.gain(ZERO, where=APART), within=_LITTLE))
-    rows.append(Row(f"{ZERO} minus harder", found.gain(ZERO, HARDER, APART)))
+    rows.append(Row(f"{ZERO} minus harder", found.gain(ZERO, HARDER, APART), sign=1))
     words = ("more", "less")
-    for arm in (HARDER, ZERO):
+    for arm, sign in ((HARDER, -1), (ZERO, 1)):
         looks = _end(found, arm, "looks")
-        rows.append(Row(f"disagreement, {arm}", looks, words=words))
-    harder, _, *signs = [side(row.values) for row in rows]
+        rows.append(Row(f"disagreement, {arm}", looks, words=words, sign=sign))
     vary = {arm: _ratio(found, arm, "vary") for arm in (HARDER, ZERO)}
     told = ", ".join(f"{arm} {100 * v:.0f} %" for arm, v in vary.items())
-    return {
-        "rows": rows,
-        "holds": [harder, *signs] == [-1, 1, -1, 1],
-        "unit": "points",
-        "note": f"{_NOTE} Features vary, of FedAvg's: {told}.",
-    }
+    return {"rows": rows, "note": f"{_NOTE} Features vary, of FedAvg's: {told}."}
 
 
 def few_take_part(few: Comparison, rates: Sequence[float]) -> Facts:
@@ -74,32 +66,25 @@ def few_take_part(few: Comparison, rates: Sequence[float]) -> Facts:
 
     The other step sizes of FedAvg are no better.
     """
-    rows = [Row(arm, few.gain(arm, where=APART)) for arm in (ZERO, EACH, HARDER)]
+    rows = [Row(ZERO, few.gain(ZERO, where=APART), sign=1)]
+    rows += [Row(arm, few.gain(arm, where=APART)) for arm in (EACH, HARDER)]
     for arm in (EACH, HARDER):
-        rows.append(Row(f"{ZERO} minus {arm}", few.gain(ZERO, arm, APART)))
-    rows += [Row(rate(lr), few.gain(rate(lr), where=APART)) for lr in rates]
-    signs = [side(row.values) for row in rows]
-    return {
-        "rows": rows,
-        "holds": [signs[0], *signs[3:5]] == [1, 1, 1] and max(signs[5:]) < 1,
-        "unit": "points",
-        "note": _NOTE,
-    }
+        rows.append(Row(f"{ZERO} minus {arm}", few.gain(ZERO, arm, APART), sign=1))
+    paces = [Row(rate(lr), few.gain(rate(lr), where=APART)) for lr in rates]
+    none_better = all(side(row.values) < 1 for row in paces)
+    return {"rows": rows + paces, "holds": none_better, "note": _NOTE}
 
 
 def reason(few: Comparison) -> Facts:
     """Whether the gain is of letters that nobody present holds, and not of sureness."""
-    sure = Row(SURE, few.gain(SURE, where=APART))
+    sure = Row(SURE, few.gain(SURE, where=APART), sign=-1)
     here = Row(f"{ZERO}, letters that are held", _end(few, ZERO, "present"))
-    gone = Row(f"{ZERO}, letters that are not", _end(few, ZERO, "missing"))
+    gone = Row(f"{ZERO}, letters that are not", _end(few, ZERO, "missing"), sign=1)
     height = {arm: few.ends(arm, APART, "sure").mean() for arm in ("FedAvg", ZERO)}
     told = ", ".join(f"{arm} {100 * v:.0f} %" for arm, v in height.items())
     return {
         "rows": [sure, here, gone],
-        "holds": [side(r.values) for r in (sure, gone)] == [-1, 1]
-        and side(here.values) < 1
-        and _ratio(few, SURE, "vary") > 1,
-        "unit": "points",
+        "holds": side(here.values) < 1 and _ratio(few, SURE, "vary") > 1,
         "note": f"Over FedAvg. Probability of the answer, on average: {told}. Features "
         f"of {SURE} vary {_ratio(few, SURE, 'vary'):.0f} times as much as FedAvg's.",
     }

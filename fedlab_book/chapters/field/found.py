@@ -20,7 +20,7 @@ from scipy import stats
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.field.deals import ALIKE, BIG, DEALS, UNEVEN, WORLDS
 from fedlab_book.figures import INK, on
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel
 
 ALL, OWN = JUDGES = ("all letters", "own letters")
@@ -33,6 +33,7 @@ ONE = ("FedDisco", "FedLAW", "rFedAvg+", "FedImpro")  # papers that make one mod
 ROWS = (*CONTROLS, *ONE, "FedCollab")
 OWNED = ("fine-tune", "alone", "Ditto", "FedCollab")  # models of clinics' own
 DEAD = "dead"
+_OVER = "Over FedAvg, where no other."
 LATER = (BASE, EQUAL, "FedDyn")  # on two big ones, played on
 MOST = 12.0  # points; beyond, the colour stays the same
 CHANCE, NEAR = 10.0, 5.0  # percent, points: dead is what ends as near to guessing
@@ -161,12 +162,14 @@ def more(
     return scores(runs, arm, deal, judge) - scores(runs, over, deal, judge)
 
 
-def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: who gains on all letters, beside whom, and for how long.
+def all_letters(runs: Comparison, later: Comparison) -> Facts:
+    """Arguments of `finding`: who gains on all letters, beside whom, and for how long.
 
     In `later` two big ones played on.
     """
-    rows = [
+    rows = _rows(
+        runs,
+        ALL,
         (EQUAL, BASE, BIG, 1),
         (EQUAL, BASE, WORLDS, 1),
         ("FedDyn", BASE, BIG, 1),
@@ -176,22 +179,22 @@ def all_letters(runs: Comparison, later: Comparison) -> dict[str, Any]:
         ("FedImpro", BASE, UNEVEN, None),
         ("FedLAW", BASE, WORLDS, -1),
         ("Server-FT", BASE, WORLDS, 1),
-    ]
-    told, lost = _stated(runs, rows, ALL), dict[str, Row]()
+    )
     for arm in LATER[1:]:
-        name = f"{BIG}, played on: {arm}"
-        lost[name] = Row(name, more(later, arm, BASE, BIG), aside=True)
-    name = f"{BIG}: FedDyn, played on minus before"
+        name, lead = f"{BIG}, played on: {arm}", more(later, arm, BASE, BIG)
+        rows.append(Row(name, lead, aside=True))
     before, after = (more(r, "FedDyn", BASE, BIG) for r in (runs, later))
-    lost[name] = Row(name, after - before)
-    sides = [*[None] * len(LATER[1:]), -1]
-    told |= {"facts": told["facts"] | lost, "sides": told["sides"] + sides}
-    return told | {"holds": side(after - before / 2) == -1}  # most of it is lost
+    name = f"{BIG}: FedDyn, played on minus before"
+    rows.append(Row(name, after - before, sign=-1))
+    most = side(after - before / 2) == -1  # of it is lost
+    return {"rows": rows, "holds": most, "note": _OVER}
 
 
-def own_letters(runs: Comparison) -> dict[str, Any]:
+def own_letters(runs: Comparison) -> Facts:
     """The same by own letters: alone, tuned, and in coalitions."""
-    rows = [
+    rows = _rows(
+        runs,
+        OWN,
         ("alone", BASE, ALIKE, -1),
         ("alone", BASE, BIG, None),
         ("alone", BASE, UNEVEN, 1),
@@ -203,20 +206,22 @@ def own_letters(runs: Comparison) -> dict[str, Any]:
         ("Ditto", "alone", WORLDS, None),
         ("FedCollab", "alone", WORLDS, None),
         ("FedCollab", "fine-tune", WORLDS, None),
+    )
+    return {"rows": rows, "note": _OVER}
+
+
+def _rows(
+    runs: Comparison, judge: str, *compared: tuple[str, str, str, int | None]
+) -> list[Row]:
+    """A row for each method, rival, deal, and side that it has to be on."""
+    return [
+        Row(
+            f"{deal}: {arm}" + f", over {over}" * (over != BASE),
+            more(runs, arm, over, deal, judge),
+            sign=sign,
+        )
+        for arm, over, deal, sign in compared
     ]
-    return _stated(runs, rows, OWN)
-
-
-def _stated(
-    runs: Comparison, rows: Sequence[tuple[str, str, str, int | None]], judge: str
-) -> dict[str, Any]:
-    """A row for each method, rival, deal and side."""
-    facts, sides = dict[str, Row](), list[int | None]()
-    for arm, over, deal, claimed in rows:
-        name = f"{deal}: {arm}" + f", over {over}" * (over != BASE)
-        facts[name] = Row(name, more(runs, arm, over, deal, judge))
-        sides.append(claimed)
-    return {"facts": facts, "sides": sides, "note": "Over FedAvg, where no other."}
 
 
 def fell(told: Sequence[float]) -> str:
@@ -232,17 +237,16 @@ def curse(
     base: str,
     old: Sequence[int],
     new: Sequence[int],
-) -> dict[str, Any]:
+) -> Facts:
     """Arguments of `finding`: the best of many, by old seeds and by new ones."""
-    names = ("on the three seeds that chose it", "on new seeds")
-    gains = [
-        np.array([scores[best][s] - scores[base][s] for s in some])
-        for some in (old, new)
-    ]
-    rows = [Row(n, v) for n, v in zip(names, gains, strict=True)]
+    chose, unseen = (
+        [scores[best][s] - scores[base][s] for s in some] for some in (old, new)
+    )
+    rows = [Row("on the three seeds that chose it", chose)]
+    rows.append(Row("on new seeds", unseen, sign=1))
     own = [a for a, b in zip(best.split(", "), base.split(", "), strict=True) if a != b]
     note = f"Over FedAvg, points. The best has what FedAvg has not: {', '.join(own)}."
-    return {"rows": rows, "holds": side(gains[1]) == 1, "note": note}
+    return {"rows": rows, "note": note}
 
 
 def fall(

@@ -1,14 +1,13 @@
 """Findings of chapter 7: what is forgotten in a round, what keeps it, and how long."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedlab_book.bench import SAID, Comparison, side
 from fedlab_book.chapters.forgetting.arms import MASKED, OWN, REFIT, TURN, TWICE
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.ledger.claimed import our_gain
 from fedlab_book.panels import Panel, bars, course
 from fedlab_core.rounds.records import Round
@@ -16,7 +15,6 @@ from fedlab_ledger.judge.claims import Judged
 from fedlab_ledger.model.verdict import OPPOSITE, SAME
 from fedlab_ledger.report.book import opened
 
-Facts = dict[str, Any]  # what `finding` takes but for its sentence
 COLOURS = {"FedAvg": "FedAvg", TURN: "orange", OWN: "rose", REFIT: "green"}
 COLOURS[MASKED] = "magenta"
 FEW, MANY = 0.05, 0.5  # of a letter's images: next to nobody holds it; it is there
@@ -112,15 +110,14 @@ def forgetting(found: Comparison) -> Facts:
     back = change(found, "FedAvg", "gone", "there")
     stays = change(found, "FedAvg", "there", "there")
     rows = [
-        Row("its clinic is no longer drawn", gone, words=_MORE),
-        Row("its clinic is drawn again", back, words=_MORE),
+        Row("its clinic is no longer drawn", gone, words=_MORE, sign=-1),
+        Row("its clinic is drawn again", back, words=_MORE, sign=1),
         Row("its clinic is drawn both times", stays, words=_MORE),
     ]
-    signs = [side(row.values) for row in rows[:2]]
     level = {w: read(found, "FedAvg", w).mean() for w in ("there", "gone")}
     return {
         "rows": rows,
-        "holds": signs == [-1, 1] and side(gone - stays) == -1,
+        "holds": side(gone - stays) == -1,
         "note": "FedAvg: how much more of one letter is read than a round before. "
         f"While its clinic is drawn, {level['there']:.0f} % of a letter is read; "
         f"while it is not, {level['gone']:.0f} %.",
@@ -132,35 +129,30 @@ def whose(found: Comparison) -> Facts:
     first, last = early(found, TURN), late(found, TURN)
     own, twice = early(found, OWN), early(found, TWICE)
     rows = [
-        Row(f"{TURN}, early", first),
+        Row(f"{TURN}, early", first, sign=1),
         Row(f"{OWN}, early", own),
         Row(f"{TWICE}, early", twice),
         Row(f"{TURN}, at the end", last),
-        Row(f"{TURN}, the end minus early", last - first),
+        Row(f"{TURN}, the end minus early", last - first, sign=-1),
     ]
-    decides = side(first) == side(first - own) == 1 and side(last - first) == -1
-    neither = side(own) < 1 and side(twice) < 1
-    return {"rows": rows, "holds": decides and neither, "note": _when(found)}
+    most = side(first - own) == 1 and side(own) < 1 and side(twice) < 1
+    return {"rows": rows, "holds": most, "note": _when(found)}
 
 
 def rivals(found: Comparison) -> Facts:
     """Whether FedImpro keeps lost letters, masking costs, a refit head gains most."""
     lost = read(found, TURN, "gone") - read(found, "FedAvg", "gone")
+    kept, last = _kept(found), late(found, REFIT, TURN)
     rows = [
-        Row(f"{TURN}: a letter that nobody drawn holds", lost),
-        Row(f"{MASKED}: how a letter changes when its clinic goes", _kept(found)),
-        Row(f"{MASKED}: all letters, early", early(found, MASKED)),
-        Row(f"{REFIT}: all letters, early", early(found, REFIT)),
-        Row(f"{REFIT} minus {TURN}, early", early(found, REFIT, TURN)),
-        Row(f"{REFIT}: all letters, at the end", late(found, REFIT)),
-        Row(f"{REFIT} minus {TURN}, at the end", late(found, REFIT, TURN)),
+        Row(f"{TURN}: a letter that nobody drawn holds", lost, sign=1),
+        Row(f"{MASKED}: how a letter changes when its clinic goes", kept, sign=1),
+        Row(f"{MASKED}: all letters, early", early(found, MASKED), sign=-1),
+        Row(f"{REFIT}: all letters, early", early(found, REFIT), sign=1),
+        Row(f"{REFIT} minus {TURN}, early", early(found, REFIT, TURN), sign=1),
+        Row(f"{REFIT}: all letters, at the end", late(found, REFIT), sign=1),
+        Row(f"{REFIT} minus {TURN}, at the end", last),
     ]
-    signs = [side(row.values) for row in rows]
-    return {
-        "rows": rows,
-        "holds": signs[:6] == [1, 1, -1, 1, 1, 1] and signs[6] > -1,
-        "note": _when(found),
-    }
+    return {"rows": rows, "holds": side(last) > -1, "note": _when(found)}
 
 
 def gains(found: Comparison, arms: Sequence[str]) -> Panel:

@@ -2,17 +2,15 @@
 
     found = bench.compare(places, {named(way, s): ...}, 400 // s)
     drawn(by_pace(found))
-    stated("...", **facts(found))
+    finding("...", **facts(found))
 
 An arm is named by its way to count and its steps between meetings, `named(way, steps)`.
 """
 
-from typing import Any
-
 import numpy as np
 
 from fedlab_book.bench import Comparison, side
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, sweep
 
 SIZE, EQUAL, DISCO = "by size", "equal", "FedDisco"
@@ -70,17 +68,20 @@ def by_pace(found: Comparison) -> Panel:
     )
 
 
-def facts(found: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: the longer the walk, the more equal weights gain."""
+def facts(found: Comparison) -> Facts:
+    """Arguments of `finding`: the longer the walk, the more equal weights gain."""
     gains = {s: gain(found, EQUAL, s) for s in STEPS}
     short, long = STEPS[0], STEPS[-1]
-    values = {f"equal, {s} steps": v for s, v in gains.items()}
-    values[f"equal, {long} steps minus {short}"] = gains[long] - gains[short]
-    values[f"uneven: equal, {long} steps"] = gain(found, EQUAL, long, UNEVEN)
-    rows = {name: Row(name, v) for name, v in values.items()}
-    name = f"FedDisco over equal, {long} steps"
+    uneven = gain(found, EQUAL, long, UNEVEN)
     apart = gain(found, DISCO, long, over=EQUAL)
-    rows[name] = Row(name, apart, within=1)
-    nothing = side(values[f"uneven: equal, {long} steps"]) < 1
-    sides = [None, 1, 1, 1, None, None]
-    return {"facts": rows, "sides": sides, "holds": rows[name].near and nothing}
+    rows = [
+        Row(f"equal, {s} steps", v, sign=None if s == short else 1)
+        for s, v in gains.items()
+    ]
+    grown = gains[long] - gains[short]
+    rows += [
+        Row(f"equal, {long} steps minus {short}", grown, sign=1),
+        Row(f"uneven: equal, {long} steps", uneven),
+        Row(f"FedDisco over equal, {long} steps", apart, within=1),
+    ]
+    return {"rows": rows, "holds": rows[-1].near and side(uneven) < 1}

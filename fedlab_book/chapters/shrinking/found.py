@@ -1,15 +1,13 @@
 """Findings and pictures of chapter 5: a factor by hand, taken apart, and learned."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from fedlab_book.bench import Comparison, side
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, course, scatter
 
-Facts = dict[str, Any]  # a finding's rows, their unit, and whether its sentence holds
 PLACES = ("alike", "uneven")
 FIXED, DECAY = "γ = 0.93", "weight decay"
 SURE, SHORT, SMALL = "only less sure", "still sure", "steps as small"
@@ -174,10 +172,9 @@ def _facts(
     holds: bool = True,
     note: str = "",
 ) -> Facts:
-    rows = [Row(name, v) for name, v in values.items()]
-    pairs = zip(rows, sides, strict=True)
-    carried = all(s is None or side(row.values) == s for row, s in pairs)
-    return {"rows": rows, "holds": carried and holds, "unit": UNIT, "note": note}
+    pairs = zip(values.items(), sides, strict=True)
+    rows = [Row(name, v, sign=sign) for (name, v), sign in pairs]
+    return {"rows": rows, "holds": holds, "unit": UNIT, "note": note}
 
 
 def _ruined(gains: np.ndarray) -> bool:

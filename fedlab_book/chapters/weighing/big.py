@@ -4,19 +4,18 @@
     found = bench.compare(places, ways, {TWO: 40, EVERY: 20})
     one = dealt(bench, counts.sum(0, keepdims=True))
     pooled = bench.compare({TWO: one}, {POOLED: ways[SIZE]}, 20)
-    stated("...", **two_letters(found, pooled))
+    finding("...", **two_letters(found, pooled))
 
 Numbers are seed by seed, in percent or points; rounds count from one.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 import fedlab_core as fl
 from fedlab_book.bench import Bench, Comparison, Place, side
-from fedlab_book.findings import Row
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, course
 from fedlab_core.partition.designs import designed
 from fedlab_core.rounds.records import Round
@@ -78,35 +77,30 @@ def ahead(
     return read(found, arm, where, rounds) - read(found, over, where, rounds)
 
 
-def row(name: str, values: np.ndarray, **more: Any) -> Row:
-    """A row in the words of this chapter."""
-    return Row(name, values, **more)
-
-
 def called(rounds: tuple[int, int]) -> str:
     """Rounds as a row names them."""
     return f"rounds {rounds[0]} to {rounds[1]}"
 
 
-def two_letters(found: Comparison, pooled: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: where the big ones know two letters each."""
+def two_letters(found: Comparison, pooled: Comparison) -> Facts:
+    """Arguments of `finding`: where the big ones know two letters each."""
     one = read(pooled, POOLED, TWO, END)
     early, end, late = (ahead(found, EQUAL, TWO, t) for t in (EARLY, END, LATE))
-    facts = {
-        f"equal, {called(EARLY)}": early,
-        f"equal, {called(END)}": end,
-        "the same, on the four letters of the big": on_letters(found, slice(KNOWN)),
-        "the same, on the other six": on_letters(found, slice(KNOWN, None)),
-        f"equal, {called(LATE)}": late,
-    }
-    facts[f"FedDisco, {called(END)}"] = ahead(found, DISCO, TWO, END)
-    facts[f"pooled, {called(END)}"] = one - read(found, SIZE, TWO, END)
-    facts["pooled, over equal"] = one - read(found, EQUAL, TWO, END)
-    rows = {name: row(name, values) for name, values in facts.items()}
-    apart = ahead(found, DISCO, TWO, END, EQUAL)
-    rows["apart"] = row("FedDisco, over equal", apart, within=1)
-    holds = rows["apart"].near and side(end - late) == 1
-    return {"facts": rows, "sides": [-1, 1, -1, 1, 1, 1, 1, 0, None], "holds": holds}
+    few, many = (on_letters(found, s) for s in (slice(KNOWN), slice(KNOWN, None)))
+    disco, apart = (ahead(found, DISCO, TWO, END, over) for over in (SIZE, EQUAL))
+    over = {arm: one - read(found, arm, TWO, END) for arm in (SIZE, EQUAL)}
+    rows = [
+        Row(f"equal, {called(EARLY)}", early, sign=-1),
+        Row(f"equal, {called(END)}", end, sign=1),
+        Row("the same, on the four letters of the big", few, sign=-1),
+        Row("the same, on the other six", many, sign=1),
+        Row(f"equal, {called(LATE)}", late, sign=1),
+        Row(f"FedDisco, {called(END)}", disco, sign=1),
+        Row(f"pooled, {called(END)}", over[SIZE], sign=1),
+        Row("pooled, over equal", over[EQUAL], sign=0),
+        Row("FedDisco, over equal", apart, within=1),
+    ]
+    return {"rows": rows, "holds": rows[-1].near and side(end - late) == 1}
 
 
 def right(found: Comparison) -> str:
@@ -116,7 +110,7 @@ def right(found: Comparison) -> str:
     sides = [side(ahead(found, a, TWO, END, b)) for a, b in pairs]
     if 1 not in sides[:2]:
         return size
-    if row("", ahead(found, EQUAL, TWO, END, DISCO), within=1).near:
+    if Row("", ahead(found, EQUAL, TWO, END, DISCO), within=1).near:
         return both
     return {1: equal, -1: disco, 0: both}[sides[2]]
 

@@ -3,20 +3,19 @@
     home = bench.place("niid2", biased=5, unbiased=1)
     loud = bench.compare(home, arms(clinic), 20)
     louder(loud)
-    stated("...", **elsewhere(found, loud))
+    finding("...", **elsewhere(found, loud))
 
 At home six clinics have one size: five know two letters each, the sixth all ten. Its
 weight is laid down, or FedDisco's.
 """
-
-from typing import Any
 
 import numpy as np
 
 import fedlab_core as fl
 from fedlab_book.bench import Comparison, side
 from fedlab_book.chapters.weighing import big
-from fedlab_book.chapters.weighing.big import END, called, row
+from fedlab_book.chapters.weighing.big import END, called
+from fedlab_book.findings import Facts, Row
 from fedlab_book.panels import Panel, sweep
 from fedlab_browser.playground.weights import LastShare
 
@@ -56,7 +55,7 @@ def right(loud: Comparison) -> str:
     best = max(ends, key=lambda arm: ends[arm].mean())
     if best != DISCO and side(ends[best]) == 1:
         return half if best == HALF else alone
-    if row("", ends[DISCO], within=1).near:
+    if Row("", ends[DISCO], within=1).near:
         return both
     return {1: disco, -1: equal, 0: both}[side(ends[DISCO])]
 
@@ -73,23 +72,20 @@ def louder(loud: Comparison) -> Panel:
     return sweep(lines, arms, label="points over equal", along=along, colours=colours)
 
 
-def elsewhere(found: Comparison, loud: Comparison) -> dict[str, Any]:
-    """Arguments of `stated`: one clinic knows more, all know all; over size."""
-    knows = {
-        (DISCO, EARLY): None,
-        (DISCO, END): 1,
-        (HALF, END): None,
-        (ALONE, END): None,
+def elsewhere(found: Comparison, loud: Comparison) -> Facts:
+    """Arguments of `finding`: one clinic knows more, all know all; over size."""
+    one = {
+        (DISCO, EARLY): {"sign": 1},
+        (DISCO, END): {"within": 1},
+        (HALF, END): {},
+        (ALONE, END): {"sign": -1},
     }
     rows = [
-        row(f"one knows more: {arm}, {called(t)}", gain(loud, arm, t), within=within)
-        for (arm, t), within in knows.items()
+        Row(f"one knows more: {arm}, {called(t)}", gain(loud, arm, t), **more)
+        for (arm, t), more in one.items()
     ]
-    sides: list[int | None] = [1, None, None, -1]
-    for t, expected in ((big.EARLY, -1), (END, 0)):
+    for t, sign in ((big.EARLY, -1), (END, 0)):
         for arm in (big.DISCO, big.EQUAL):
-            name = f"all know all: {arm}, {called(t)}"
-            rows.append(row(name, big.ahead(found, arm, big.EVERY, t)))
-            sides.append(expected)
-    facts = {r.name: r for r in rows}
-    return {"facts": facts, "sides": sides, "holds": rows[1].near}
+            name, more = f"all know all: {arm}, {called(t)}", (arm, big.EVERY, t)
+            rows.append(Row(name, big.ahead(found, *more), sign=sign))
+    return {"rows": rows, "holds": rows[1].near}

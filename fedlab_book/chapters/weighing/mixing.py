@@ -6,7 +6,7 @@
     )
     lines = {name: 100 * mixed.curves("FedAvg", name, "line") for name in PAIRS}
     frames(partial(mixing, lines), Axis("pair", [*PAIRS]))
-    stated("...", **leaning(lines))
+    finding("...", **leaning(lines))
 
 Lines are (seeds, rounds, points of `R`), in percent.
 """
@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 import fedlab_core as fl
 from fedlab_book import draw
 from fedlab_book.bench import Bench, Place, side
-from fedlab_book.chapters.weighing.big import row
 from fedlab_book.figures import INK, canvas, look, styled
+from fedlab_book.findings import Row
 from fedlab_core import tree
 from fedlab_core.metrics import evaluate
 
@@ -137,7 +137,7 @@ def leaning(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """
     seen = {(n, t): facts(v, t) for n, v in lines.items() for t in ROUNDS}
     rows = [
-        row(f"{n}, round {t}", f.gain, within=0.5 if f.even else None)
+        Row(f"{n}, round {t}", f.gain, within=0.5 if f.even else None)
         for (n, t), f in seen.items()
     ]
     even = {key for key in seen if key[0] == "five and five"}
@@ -146,7 +146,7 @@ def leaning(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     for name in lines:
         over, nothing_new = seen[name, last].over_a, name == "ten and five"
         called = f"{name}, round {last}, over A alone"
-        rows.append(row(called, over, within=1 if nothing_new else None))
+        rows.append(Row(called, over, within=1 if nothing_new else None))
         holds &= rows[-1].near if nothing_new else side(over) == 1
     return {"rows": rows, "holds": holds}
 
