@@ -119,6 +119,20 @@ def test_what_else_opens_it(page_of, way):
     assert page.evaluate(_SEEN) > 0
 
 
+def test_on_paper_all_is_open_but_answers_of_exercises(page_of):
+    page, within = page_of("04_who_should_train_together"), "section[id^=exercises]"
+    answers = page.locator(f"{within} .admonition.toggle-hidden")
+    others = page.locator(f".admonition.toggle-hidden:not({within} *)")
+    before = answers.count(), others.count()
+    assert min(before) > 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(others).to_have_count(0)
+    expect(page.locator(".fl-aside:not([open])")).to_have_count(0)
+    expect(answers).to_have_count(before[0])
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(others).to_have_count(before[1])
+
+
 @asking
 def test_without_scripts_everything_is_open(browser: Browser, address, place):
     context = browser.new_context(java_script_enabled=False)
