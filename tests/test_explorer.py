@@ -6,6 +6,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup, Tag
 
+from fedlab_book.ledger.markup import capital
 from fedlab_core import __main__
 from fedlab_ledger.judge.claims import judged, tally
 from fedlab_ledger.model.verdict import NONE
@@ -51,7 +52,7 @@ def test_the_file_is_what_the_command_line_prints(capsys, records):
     ],
 )
 def test_a_symbol_keeps_its_letter(sentence, said):
-    assert explorer._big(sentence) == said
+    assert capital(sentence) == said
 
 
 def test_every_claim_has_a_row_at_its_slug(records, rows):

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from fedlab_book.html import macros
 from fedlab_book.ledger.claimed import our_gain, paper_gain
-from fedlab_book.ledger.markup import number, place_of, ran_cell, verdict_cell
+from fedlab_book.ledger.markup import capital, number, place_of, ran_cell, verdict_cell
 from fedlab_book.ledger.markup import page as ledger_page
 from fedlab_core.methods import METHODS
 from fedlab_ledger.judge.claims import Judged, as_json, record, tally
@@ -149,7 +149,7 @@ def row(j: Judged) -> Markup:
     claim, first = j.claim, origin(j.claim)
     unit = "" if claim.cell.unit == "%" else f"; unit: {claim.cell.unit}"
     about = f"{NAMES[first.paper]}, {place_of(claim.cell)}{unit}"
-    said, tried = _big(first.sentence), claim.sentence if claim.again else ""
+    said, tried = capital(first.sentence), claim.sentence if claim.again else ""
     labels, ours = list(HEAD), our_gain(j)
     ran, word = _parts.ran("–", labels[4]), _html.unjudged(labels[5], NONE)
     if j.verdict.word != NONE:
@@ -159,13 +159,6 @@ def row(j: Judged) -> Markup:
         word = verdict_cell(j.verdict.word, j.stand_in, RULE, labels[5])
     cells = (j.stand_in, paper_gain(j), ours, gap(j), ran, word)
     return _html.row(labels, claim.slug, said, tried, about, *cells)
-
-
-def _big(sentence: str) -> str:
-    """A sentence with a capital; a symbol, or a name such as rFedAvg, keeps its own."""
-    first = sentence[0].upper() if sentence[0].isascii() else sentence[0]
-    kept = sentence[1].isupper() or sentence[1:].startswith(" = ")
-    return sentence if kept else first + sentence[1:]
 
 
 def made(j: Judged) -> str:

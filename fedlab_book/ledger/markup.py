@@ -53,6 +53,13 @@ def page(paper: str) -> str:
     return f"ledger_{paper}.html"
 
 
+def capital(sentence: str) -> str:
+    """A sentence with a capital; a symbol, or a name such as rFedAvg, keeps its own."""
+    first = sentence[0].upper() if sentence[0].isascii() else sentence[0]
+    kept = sentence[1].isupper() or sentence[1:].startswith(" = ")
+    return sentence if kept else first + sentence[1:]
+
+
 def place_of(cell: Cell) -> str:
     """Place in the paper, in short: Table 1."""
     return cell.where.split(";")[0].split(",")[0]
