@@ -36,6 +36,8 @@ from fedlab_core.errors import require
 from fedlab_ledger.judge.show import COMPARABLE, NOT_RUN
 from fedlab_ledger.model.cells import Setting, Table
 from fedlab_ledger.model.describe import clients, data, network
+from fedlab_ledger.model.headline import SCALE
+from fedlab_ledger.model.provenance import counted
 from fedlab_ledger.model.verdict import (
     AS_GOOD,
     DIFFERS,
@@ -116,6 +118,28 @@ def _fits(paper: Paper, text: str) -> bool:
     return mine.status == COMPARABLE and mine.word == MATCHES
 
 
+def _nearer(paper: Paper, text: str) -> bool:
+    """Whether ours at the paper's scale is nearer to its number than a claim's rival.
+
+    By every seed of either.
+    """
+    name, claim = text.split(" < ")
+    cell, there = paper.cell(name), paper.claim(claim).theirs
+    mine = counted(cell, SCALE, paper.book.found)
+    if cell.paper_value is None or not mine or not there:
+        return False
+    one, other = (
+        [abs(line["value"] - cell.paper_value) for line in lines.values()]
+        for lines in (mine, there)
+    )
+    return max(one) < min(other)
+
+
+def _missing(paper: Paper, text: str) -> bool:
+    """Whether a cell was not run at the paper's scale."""
+    return not counted(paper.cell(text), SCALE, paper.book.found)
+
+
 def _groups(paper: Paper, name: str) -> str:
     """Seeds of a claim that are two groups: 3 seeds by +5.9 and 2 seeds by −39.6."""
     judged = paper.claim(name)
@@ -172,6 +196,8 @@ _HOLDS: dict[str, Callable[[Paper, str], bool]] = {
     "more over rounds": _further,
     "cells": _stands,
     "fits": _fits,
+    "nearer": _nearer,
+    "not run": _missing,
 }
 
 

@@ -166,3 +166,18 @@ def test_nothing_that_trains_is_imported_for_it():
         n.split(".")[1] for n in set().union(*found) if n.startswith("fedlab_core")
     }
     assert rooms == {"errors"}
+
+
+@pytest.mark.slow
+def test_nearer_to_the_papers_number_is_by_every_seed():
+    mine = opened_paper(the_book(), "rfedavg")
+    own, others = "table2 FedAvg | MNIST 0 %", "rfedavg-inputs: inputs from -1 to 1"
+    unrun = "table2 rFedAvg+ | MNIST 0 %"
+    holds = {"nearer": [f"{own} < {others}", f"{unrun} < {others}"], "not run": [unrun]}
+    planted = Entry(("table2",), "T", "They say.", "A planted one.", holds)
+    assert broken(planted, mine) == holds["nearer"][1:]
+    run = replace(planted, holds={"not run": [own]})
+    assert broken(run, mine) == [own]
+    same = "table3 FedAvg | accuracy < table3: FedAvg, accuracy"  # the same runs
+    as_near = replace(planted, holds={"nearer": [same]})
+    assert broken(as_near, opened_paper(the_book(), "feddisco")) == [same]
