@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from IPython.display import HTML
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from fedlab_book.figures import LOOKS, PALETTE, canvas, legend, look, show, styled
 from fedlab_core.errors import require
@@ -65,9 +67,16 @@ def picture(
     for ax in axes.flat[len(panels) :]:
         ax.axis("off")
     if len(names) > 1:
-        handles = [Line2D([], [], label=n, **style) for n, style in names.items()]
+        handles = [handle(name, style) for name, style in names.items()]
         legend(fig, handles, 2, "outside upper left")
     return fig, " ".join(part for part in (lead, *(p.said for p in panels)) if part)
+
+
+def handle(name: str, style: Mapping[str, Any]) -> Artist:
+    """A legend's mark of a line, or of a bar, which has a hatch."""
+    if "hatch" in style:
+        return Patch(label=name, **style)
+    return Line2D([], [], label=name, **style)
 
 
 def looks_of(names: Mapping[str, Any], colours: Colours | None) -> dict[str, dict]:

@@ -1,6 +1,7 @@
 """Panels that have a row, or a bar, for each of what they compare."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +14,8 @@ from fedlab_book.panels.panel import ROW, Colours, Panel, looks_of, worded
 from fedlab_core.errors import require
 from fedlab_core.metrics import mean_interval
 from fedlab_ledger.model.verdict import two_groups
+
+_ABREAST = 40  # letters of names below bars; of more, a word takes a line
 
 
 def gains(rows: Sequence[Row], unit: str = "points", title: str = "") -> Panel:
@@ -105,16 +108,20 @@ def bars(
     wrong = [n for n, v in values.items() if len(v) != len(labels)]
     require(not wrong, f"{wrong[:1]}: one bar for each of {len(labels)} labels")
     wide = 0.8 / max(1, len(values))
+    styles: dict[str, dict[str, Any]] = {
+        name: {"facecolor": of["color"], "hatch": "//" * (i % 2), "edgecolor": INK}
+        for i, (name, of) in enumerate(looks.items())
+    }
+    under = [text.replace(" ", "\n") for text in labels]
 
     def draw(ax: Axes) -> None:
         at = np.arange(len(labels))
         for i, (name, heights) in enumerate(values.items()):
             x = at + wide * (i - (len(values) - 1) / 2)
-            color, hatch = looks[name]["color"], "//" if i % 2 else ""
-            ax.bar(x, heights, 0.9 * wide, color=color, hatch=hatch, edgecolor=INK)
+            ax.bar(x, heights, 0.9 * wide, **styles[name])
             for k in np.flatnonzero(np.asarray(heights) == 0):
                 ax.text(x[k], 0, "0", ha="center", va="bottom", fontweight="bold")
-        ax.set_xticks(at, labels)
+        ax.set_xticks(at, under if sum(map(len, labels)) > _ABREAST else labels)
         ax.set(title=title, xlabel=along, ylabel=label)
         ax.grid(axis="y")
 
@@ -123,8 +130,7 @@ def bars(
         for name, heights in values.items()
     )
     said = f"{worded(title, label)} of {along} {', '.join(labels)}. {each}."
-    names = {n: {"color": s["color"], "linewidth": 8} for n, s in looks.items()}
-    return Panel(draw, said, names=names)
+    return Panel(draw, said, names=styles)
 
 
 def held(counts: np.ndarray, classes: Sequence[str], title: str = "") -> Panel:

@@ -34,8 +34,8 @@ GUESSES = {
     "letters. The large ones do gain.",
     "They lose a little: the large ones dominate": "They dominate indeed, and in every "
     "round: what the small ones teach the model is gone in its next average.",
-    "Their model fails on nearly every image": "The small ones hold a fifth of the "
-    "letters, and the others none of these. The model hardly ever says one of them.",
+    "Their model fails on nearly every image": "The small ones hold less than a fifth "
+    "of the letters, the others none of these. The model hardly ever says one of them.",
 }
 
 
@@ -155,6 +155,6 @@ def _finding(
 ) -> HTML:
     facts = []
     for arm, over, sign, who in rows:
-        name = f"{'large' if who == LARGE else 'small'}: {arm} over {over}"
+        name = f"{arm}, minus {over}" + " (the large)" * (who == LARGE)
         facts.append(Row(name, more(found, arm, over, who), sign=sign))
-    return finding(sentence, facts, **how)
+    return finding(sentence, facts, note="Of the small, unless it says large.", **how)

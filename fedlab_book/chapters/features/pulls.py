@@ -67,7 +67,8 @@ def few_take_part(few: Comparison, rates: Sequence[float]) -> Facts:
     The other step sizes of FedAvg are no better.
     """
     rows = [Row(ZERO, few.gain(ZERO, where=APART), sign=1)]
-    rows += [Row(arm, few.gain(arm, where=APART)) for arm in (EACH, HARDER)]
+    for arm in (EACH, HARDER):
+        rows.append(Row(arm, few.gain(arm, where=APART), within=_LITTLE))
     for arm in (EACH, HARDER):
         rows.append(Row(f"{ZERO} minus {arm}", few.gain(ZERO, arm, APART), sign=1))
     paces = [Row(rate(lr), few.gain(rate(lr), where=APART)) for lr in rates]
@@ -78,7 +79,8 @@ def few_take_part(few: Comparison, rates: Sequence[float]) -> Facts:
 def reason(few: Comparison) -> Facts:
     """Whether the gain is of letters that nobody present holds, and not of sureness."""
     sure = Row(SURE, few.gain(SURE, where=APART), sign=-1)
-    here = Row(f"{ZERO}, letters that are held", _end(few, ZERO, "present"))
+    held, within = _end(few, ZERO, "present"), _LITTLE
+    here = Row(f"{ZERO}, letters that are held", held, within=within)
     gone = Row(f"{ZERO}, letters that are not", _end(few, ZERO, "missing"), sign=1)
     height = {arm: few.ends(arm, APART, "sure").mean() for arm in ("FedAvg", ZERO)}
     told = ", ".join(f"{arm} {100 * v:.0f} %" for arm, v in height.items())

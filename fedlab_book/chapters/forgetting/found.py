@@ -117,7 +117,7 @@ def forgetting(found: Comparison) -> Facts:
     level = {w: read(found, "FedAvg", w).mean() for w in ("there", "gone")}
     return {
         "rows": rows,
-        "holds": side(gone - stays) == -1,
+        "holds": side(gone - stays) == -1 and side(stays) > -1,
         "note": "FedAvg: how much more of one letter is read than a round before. "
         f"While its clinic is drawn, {level['there']:.0f} % of a letter is read; "
         f"while it is not, {level['gone']:.0f} %.",

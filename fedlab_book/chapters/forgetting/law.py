@@ -97,8 +97,8 @@ def arrows(g: Gradients, labels: str, ratio: float) -> tuple[Figure, str]:
     ax.plot(*start.T, "o", mfc="none", color=PALETTE["blue"], label="own images")
     ax.plot(*end.T, "P", color=PALETTE["orange"], ms=9, label="and drawn features")
     rest = left(g, labels, ratio)
-    ax.set(xticks=[], yticks=[], title=f"of the variance {rest:.2f} is left")
-    ax.legend(loc="best")
+    ax.set(xticks=[], yticks=[], title=f"variance left: {rest:.2f}")
+    fig.legend(loc="outside lower center", ncols=2)
     alt = (
         f"Ten clinics' gradients of the head, around their mean, before and after "
         f"features are drawn with labels: {labels}; {ratio:g} for each own one. Of the "

@@ -84,8 +84,9 @@ def elsewhere(found: Comparison, loud: Comparison) -> Facts:
         Row(f"one knows more: {arm}, {called(t)}", gain(loud, arm, t), **more)
         for (arm, t), more in one.items()
     ]
-    for t, sign in ((big.EARLY, -1), (END, 0)):
+    for t, sign, within in ((big.EARLY, -1, None), (END, 0, 1)):
         for arm in (big.DISCO, big.EQUAL):
             name, more = f"all know all: {arm}, {called(t)}", (arm, big.EVERY, t)
-            rows.append(Row(name, big.ahead(found, *more), sign=sign))
+            ahead = big.ahead(found, *more)
+            rows.append(Row(name, ahead, sign=sign, within=within))
     return {"rows": rows, "holds": rows[1].near}

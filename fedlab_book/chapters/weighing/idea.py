@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 import fedlab_core as fl
 from fedlab_book.figures import INK, PALETTE
 from fedlab_book.panels import Panel, bars
+from fedlab_book.panels.panel import handle
 from fedlab_core.metrics import discrepancy
 
 A, B = 0.5, 0.1  # of the published scripts
@@ -52,7 +52,7 @@ def weights(counts: np.ndarray) -> Panel:
 
     def draw(ax: Axes) -> None:
         panel.draw(ax)
-        ax.legend([Line2D([], [], **look) for look in looks.values()], [*looks])
+        ax.legend(handles=[handle(name, look) for name, look in looks.items()])
 
     return replace(panel, draw=draw, names=None)
 
