@@ -218,7 +218,8 @@ def found_here(name: str) -> list[str]:
         if ran := [g.side for g in gains if g.n]:
             up, down = (ran.count(side) for side in (1, -1))
             told.append(f"{goal}: gains on {up} of {len(ran)}, loses on {down}")
-    return [f"{'; '.join(told)} ({page})"] if told else []
+    by = f"by all seeds; {page} asks more of what it recommends"
+    return [f"{'; '.join(told)} ({by})"] if told else []
 
 
 def options(entry: Entry) -> dict[str, str]:

@@ -22,7 +22,8 @@ def answered(book: Book) -> HTML:
     caption = (
         "Large mark: the comparison at the largest scale, with its 95 % interval over "
         "seeds; triangle: the paper's, or its authors' stored run's. Small marks: each "
-        "setting tried; hollow: smaller than the paper's. Grey: not told from zero."
+        "setting of its paper that was tried, without the common fields; hollow: "
+        "smaller than the paper's. Grey: not told from zero."
     )
     rows = [_row(a) for a in answers(book)]
     return HTML(str(grid(head, rows, caption, "fl-cells fl-answers")))

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from IPython.display import HTML
+from matplotlib.lines import Line2D
 
-from fedlab_book.figures import INK, PALETTE, canvas, look, on, show, styled
+from fedlab_book.figures import INK, PALETTE, canvas, legend, look, on, show, styled
 from fedlab_book.ledger.markup import number
 from fedlab_ledger.judge.claims import Judged, tally
 from fedlab_ledger.judge.show import Shown
@@ -175,21 +177,29 @@ def _gain(j: Judged) -> str:
 
 @styled
 def _gains(rows: Sequence[Judged]):
-    fig, ax = canvas(640, 84 + 25 * len(rows))
+    fig, ax = canvas(640, 64 + 25 * len(rows))
+    looks = {word: _mark(word) for word in dict.fromkeys(j.verdict.word for j in rows)}
     for i, j in enumerate(rows):
-        colour = _INKS.get(j.verdict.word, INK)
-        v, fill = j.verdict, colour if j.verdict.word in _CLEAR else "none"
+        v = j.verdict
         half = v.half if math.isfinite(v.half) else 0.0
-        style = {"color": colour, "marker": "o", "mfc": fill, "capsize": 3}
-        ax.errorbar(v.mean, i, xerr=half, **style)
+        ax.errorbar(v.mean, i, xerr=half, capsize=3, **looks[v.word])
+    handles = [Line2D([], [], label=w, lw=0, **style) for w, style in looks.items()]
     claim = rows[0].claim
     ax.axvline(0, color=INK, linestyle=":", linewidth=1)
     if claim.gain:
-        ax.axvline(claim.gain, color=PALETTE["blue"], label=claim.whose_gain)
-        fig.legend(loc="outside upper left")
+        blue, whose = PALETTE["blue"], claim.whose_gain
+        ax.axvline(claim.gain, color=blue)
+        handles.append(Line2D([], [], label=whose, color=blue))
     ax.set_yticks(range(len(rows)), [without_names(j.claim.sentence) for j in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     points = claim.cell.unit == "%"
     ax.set_xlabel("gain (points)" if points else f"gain ({claim.cell.unit})")
     ax.grid(axis="x")
+    legend(fig, handles, 4, "outside upper left")
     return fig
+
+
+def _mark(word: str) -> dict[str, Any]:
+    """A dot in the colour of a verdict, filled where it is clear."""
+    colour = _INKS.get(word, INK)
+    return {"color": colour, "marker": "o", "mfc": colour if word in _CLEAR else "none"}

@@ -50,7 +50,7 @@ def course(
             where = ax.get_yaxis_transform()
             ax.text(1, height, name, ha="right", va="bottom", transform=where)
         ax.set(title=title, xlabel=along, ylabel=label)
-        ax.locator_params(axis="x", integer=at is None)  # no round is a half
+        ax.locator_params(axis="x", integer=along == "round")  # none is a half
         if ylim:
             ax.set_ylim(ylim)
         ax.grid(axis="y")

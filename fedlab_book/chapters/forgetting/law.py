@@ -94,8 +94,8 @@ def arrows(g: Gradients, labels: str, ratio: float) -> tuple[Figure, str]:
     fig, ax = canvas(360, 300)
     for a, b in zip(start, end, strict=True):
         ax.plot(*np.stack([a, b]).T, color=INK, alpha=0.3, linewidth=1)
-    ax.plot(*start.T, "o", mfc="none", color=PALETTE["blue"], label="own images")
-    ax.plot(*end.T, "P", color=PALETTE["orange"], ms=9, label="and drawn features")
+    ax.plot(*start.T, "o", mfc="none", color=PALETTE["blue"], label="own")
+    ax.plot(*end.T, "P", color=PALETTE["orange"], ms=9, label="own and drawn")
     rest = left(g, labels, ratio)
     ax.set(xticks=[], yticks=[], title=f"variance left: {rest:.2f}")
     fig.legend(loc="outside lower center", ncols=2)
