@@ -139,11 +139,10 @@ def _forest(
 
 def carried(rows: Sequence[Row], holds: bool | np.bool_ | None = None) -> bool:
     """Whether every row is on the side of zero that it has to be on, and `holds`."""
-    needed = [row for row in rows if row.sign is not None]
-    conditions = len(needed) + (holds is not None)
-    require(conditions > 0, "a finding needs a condition: a row's sign, or holds")
-    on = all(side(row.values) == row.sign for row in needed)
-    return on and holds in (None, True)
+    on = [side(row.values) == row.sign for row in rows if row.sign is not None]
+    on += [] if holds is None else [bool(holds)]
+    require(len(on) > 0, "a finding needs a condition: a row's sign, or holds")
+    return all(on)
 
 
 def told(rows: Sequence[Row], digits: int = 1) -> str:

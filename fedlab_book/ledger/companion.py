@@ -121,18 +121,18 @@ def _fits(paper: Paper, text: str) -> bool:
 def _nearer(paper: Paper, text: str) -> bool:
     """Whether ours at the paper's scale is nearer to its number than a claim's rival.
 
-    By every seed of either.
+    By every seed of either; one that diverged is near to nothing.
     """
     name, claim = text.split(" < ")
     cell, there = paper.cell(name), paper.claim(claim).theirs
     mine = counted(cell, SCALE, paper.book.found)
     if cell.paper_value is None or not mine or not there:
         return False
-    one, other = (
-        [abs(line["value"] - cell.paper_value) for line in lines.values()]
-        for lines in (mine, there)
-    )
-    return max(one) < min(other)
+    far = [
+        [float("inf") if v is None else abs(v - cell.paper_value) for v in values]
+        for values in ([x["value"] for x in lines.values()] for lines in (mine, there))
+    ]
+    return max(far[0]) < min(far[1])
 
 
 def _missing(paper: Paper, text: str) -> bool:

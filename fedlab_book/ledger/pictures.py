@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from IPython.display import HTML
-from matplotlib.lines import Line2D
 
 from fedlab_book.figures import INK, PALETTE, canvas, legend, look, on, show, styled
 from fedlab_book.ledger.markup import number
+from fedlab_book.panels.panel import handle
 from fedlab_ledger.judge.claims import Judged, tally
 from fedlab_ledger.judge.show import Shown
 from fedlab_ledger.model.describe import without_names
@@ -183,13 +183,13 @@ def _gains(rows: Sequence[Judged]):
         v = j.verdict
         half = v.half if math.isfinite(v.half) else 0.0
         ax.errorbar(v.mean, i, xerr=half, capsize=3, **looks[v.word])
-    handles = [Line2D([], [], label=w, lw=0, **style) for w, style in looks.items()]
+    handles = [handle(word, style) for word, style in looks.items()]
     claim = rows[0].claim
     ax.axvline(0, color=INK, linestyle=":", linewidth=1)
     if claim.gain:
-        blue, whose = PALETTE["blue"], claim.whose_gain
-        ax.axvline(claim.gain, color=blue)
-        handles.append(Line2D([], [], label=whose, color=blue))
+        blue = {"color": PALETTE["blue"]}
+        ax.axvline(claim.gain, **blue)
+        handles.append(handle(claim.whose_gain, blue))
     ax.set_yticks(range(len(rows)), [without_names(j.claim.sentence) for j in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     points = claim.cell.unit == "%"
@@ -202,4 +202,5 @@ def _gains(rows: Sequence[Judged]):
 def _mark(word: str) -> dict[str, Any]:
     """A dot in the colour of a verdict, filled where it is clear."""
     colour = _INKS.get(word, INK)
-    return {"color": colour, "marker": "o", "mfc": colour if word in _CLEAR else "none"}
+    fill = colour if word in _CLEAR else "none"
+    return {"color": colour, "marker": "o", "mfc": fill, "linestyle": ""}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from IPython.display import HTML
 
-from fedlab_book.ledger import curves
+from fedlab_book.ledger import curves, pictures
 from fedlab_book.ledger.claimed import card, claims_folded, claims_of, ruled
 from fedlab_book.ledger.curves import curves_of
 from fedlab_book.ledger.markup import claimed, contents, gaps_of, overview, table_of
@@ -304,6 +304,10 @@ def test_gains_are_drawn_beside_the_papers(book):
     assert (
         alt == "Two of them. Ours is above Plain <on A>. +2.80 ± 0.00; the paper +3.00."
     )
+    run = [j for j in book.claimed("feddisco") if j.verdict.n]
+    (legend,) = pictures._gains(run).legends
+    marks = [text.get_text() for text in legend.get_texts()]
+    assert marks == ["matches the paper", "the paper's gain"]
     nothing = Book(TABLES, Store(Path("nowhere")).read(new=True), CLAIMS)
     assert gains(nothing.claimed("feddisco"), "None.", "Below.") is None
 

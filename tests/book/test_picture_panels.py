@@ -135,3 +135,16 @@ def test_what_does_not_fit_is_refused() -> None:
         panels.gains([ROWS[0], ROWS[0]])
     with pytest.raises(InputError, match="line='x': fit, same"):
         panels.scatter({"a": (np.ones(2), np.ones(2))}, xlabel="", ylabel="", line="x")
+
+
+def test_a_legend_of_bars_has_their_hatch_and_long_names_a_word_a_line() -> None:
+    names = ["often at first", "often at last", "evenly", "only its very end"]
+    panel = panels.bars({"A": [1.0] * 4, "B": [2.0] * 4}, names, label="%")
+    fig, _ = panels.picture(panel)
+    hatches = [bars[0].get_hatch() or "" for bars in fig.axes[0].containers]
+    marks = [mark.get_hatch() or "" for mark in fig.legends[0].get_patches()]
+    assert marks == hatches == ["", "//"]
+    under = [text.get_text() for text in fig.axes[0].get_xticklabels()]
+    assert under == [name.replace(" ", "\n") for name in names]
+    short = axes_of(panels.bars({"A": [1.0, 2.0]}, ["at first", "at last"], label="%"))
+    assert [t.get_text() for t in short.get_xticklabels()] == ["at first", "at last"]

@@ -1,6 +1,6 @@
 """Findings and pictures of chapter 5: a factor by hand, taken apart, and learned."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -54,7 +54,11 @@ def by_hand(found: Comparison, brief: Comparison) -> Facts:
         r.curves(FIXED, "alike", "length").mean(axis=0) for r in (brief, found)
     )
     holds = 2 * long[-1] < long[0] and kept[-1] > kept[0]
-    return _facts(gains, [1, -1, -1], holds=bool(holds), note=told)
+    rows = [
+        Row(name, v, sign=1 if name == f"{FIXED}, alike" else -1)
+        for name, v in gains.items()
+    ]
+    return _facts(rows, holds=bool(holds), note=told)
 
 
 def after_one_epoch(brief: Comparison) -> str:
@@ -67,13 +71,15 @@ def after_one_epoch(brief: Comparison) -> str:
 
 def apart(found: Comparison) -> Facts:
     """Whether to be less sure gains, and more than small steps; to be short ruins."""
-    rows = {arm: found.gain(arm, where="alike") for arm in (SURE, SMALL, FIXED)}
-    for arm, over in ((SURE, SMALL), (FIXED, SURE)):
-        rows[f"{arm} minus {over}"] = found.gain(arm, over, "alike")
+    signs = {SURE: 1, SMALL: None, FIXED: 1}
+    rows = [Row(a, found.gain(a, where="alike"), sign=s) for a, s in signs.items()]
+    for arm, over, sign in ((SURE, SMALL, 1), (FIXED, SURE, None)):
+        more = found.gain(arm, over, "alike")
+        rows.append(Row(f"{arm} minus {over}", more, sign=sign))
     broken = _ruined(found.gain(SHORT, where="alike"))
     lost = sum(history.diverged for history in found.of(SHORT, "alike"))
-    note = f"“{SHORT.capitalize()}”: {lost} of {len(rows[SURE])} runs diverged."
-    return _facts(rows, [1, None, 1, 1, None], holds=broken, note=note)
+    note = f"“{SHORT.capitalize()}”: {lost} of {len(rows[0].values)} runs diverged."
+    return _facts(rows, holds=broken, note=note)
 
 
 def which(found: Comparison) -> str:
@@ -149,14 +155,18 @@ def worth(found: Comparison) -> Facts:
     Its factor alone gains there, too, and weight decay. Among the uneven the decay
     loses, one clinic more gains, and of FedLAW nothing can be told.
     """
-    arms = (LAW, FACTOR, DECAY)
-    rows = {f"{arm}, alike": found.gain(arm, where="alike") for arm in arms}
+    rows = [
+        Row(f"{arm}, alike", found.gain(arm, where="alike"), sign=1)
+        for arm in (LAW, FACTOR, DECAY)
+    ]
     for other in (ELEVENTH, FINE):
-        rows[f"{LAW} minus {other}, alike"] = found.gain(LAW, other, "alike")
-    every = (LAW, FACTOR, ELEVENTH, FINE, DECAY)
-    rows |= {f"{arm}, uneven": found.gain(arm, where="uneven") for arm in every}
-    sides = [1, 1, 1, 1, 1, 0, 0, 1, None, -1]
-    return _facts(rows, sides, note=level(found))
+        more = found.gain(LAW, other, "alike")
+        rows.append(Row(f"{LAW} minus {other}, alike", more, sign=1))
+    uneven = {LAW: 0, FACTOR: 0, ELEVENTH: 1, FINE: None, DECAY: -1}
+    for arm, sign in uneven.items():
+        gain = found.gain(arm, where="uneven")
+        rows.append(Row(f"{arm}, uneven", gain, sign=sign))
+    return _facts(rows, note=level(found))
 
 
 def level(found: Comparison) -> str:
@@ -165,15 +175,7 @@ def level(found: Comparison) -> str:
     return f"FedAvg itself: {', '.join(each)}."
 
 
-def _facts(
-    values: Mapping[str, np.ndarray],
-    sides: Sequence[int | None],
-    *,
-    holds: bool = True,
-    note: str = "",
-) -> Facts:
-    pairs = zip(values.items(), sides, strict=True)
-    rows = [Row(name, v, sign=sign) for (name, v), sign in pairs]
+def _facts(rows: Sequence[Row], *, holds: bool = True, note: str = "") -> Facts:
     return {"rows": rows, "holds": holds, "unit": UNIT, "note": note}
 
 
